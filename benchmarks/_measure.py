@@ -1,0 +1,79 @@
+"""What a call costs: processor time, wall time, extra memory; and synthetic inputs of the sizes that the budgets name.
+Other work on the machine stretches wall time far more than processor time, so budgets and ratios are in processor seconds."""
+import ctypes
+import os
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Run(NamedTuple):
+    "Best of a few calls"
+    name: str
+    cpu: float # processor seconds of all threads, least
+    wall: float # seconds, least
+    extra: float # MiB of memory at the peak above what was held before the call, most; NaN where the system cannot tell
+    value: object # what the call returned
+
+def _status(key):
+    "MiB that Linux holds for this process: `VmRSS` now, `VmHWM` at the peak"
+    return next(int(s.split()[1])/1024 for s in Path('/proc/self/status').read_text().splitlines() if s.startswith(key))
+
+def _reset_peak():
+    "Give freed memory back and begin a new peak; whether this system can"
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+        Path('/proc/self/clear_refs').write_text('5')
+        return True
+    except (OSError, AttributeError): return False
+
+def measure(name, f, *args, repeat=3, **kwargs):
+    "Call `f(*args, **kwargs)` `repeat` times"
+    cpu,wall,extra = [],[],[]
+    for _ in range(repeat):
+        known = _reset_peak()
+        before = _status('VmRSS') if known else np.nan
+        c,w = time.process_time(),time.perf_counter()
+        value = f(*args, **kwargs)
+        cpu.append(time.process_time()-c)
+        wall.append(time.perf_counter()-w)
+        extra.append(_status('VmHWM')-before if known else np.nan)
+    return Run(name, min(cpu), min(wall), max(extra), value)
+
+def report(title, runs, cpu=None, extra=None):
+    "Print `runs`, the first of them ours with its budgets; ratios are processor time relative to it"
+    ours,width = runs[0],max(len(r.name) for r in runs)
+    print(f'\n{title}\n{"":{width}}   CPU s  wall s  extra MiB   CPU ratio  value')
+    for r in runs: print(f'{r.name:{width}}  {r.cpu:6.2f}  {r.wall:6.2f}  {r.extra:9.0f}  {r.cpu/ours.cpu:9.2f}x  ' + (f'{r.value:.6g}' if isinstance(r.value, float) else ''))
+    for what,got,most in ('CPU s',ours.cpu,cpu),('extra MiB',ours.extra,extra):
+        if most is not None: print(f'  budget {most:g} {what}: {got:.3g}, {"kept" if got<=most else "EXCEEDED" if got>most else "not measured"}')
+
+def machine():
+    "One line about the machine"
+    import torch
+    return f'{len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()} cores, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}'
+
+def gaussian_features(n, d, c, seed=0):
+    "Features `[n, d]` in float32 with a decaying spectrum and class means apart, and labels `[n]` of `c` classes"
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n)%c)
+    scale = (np.arange(1, d+1)**-.8).astype(np.float32)
+    means = .8*scale*rng.standard_normal((c, d), dtype=np.float32)
+    x = rng.standard_normal((n, d), dtype=np.float32)
+    x *= scale
+    for s in range(0, n, 4096): x[s:s+4096] += means[y[s:s+4096]]
+    return x,y
+
+def softmax_probs(n, k, c, seed=0):
+    "Probabilities `[n, k]` in float32, and labels `[n]` of `c` classes that they tell something about"
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n)%c)
+    p = rng.standard_normal((n, k), dtype=np.float32)
+    p *= 2
+    p[np.arange(n), y%k] += 4
+    for s in range(0, n, 4096):
+        np.exp(p[s:s+4096], out=p[s:s+4096])
+        p[s:s+4096] /= p[s:s+4096].sum(1, keepdims=True)
+    return p,y
