@@ -179,7 +179,7 @@ def symmetric(
     L = G.tril()
     return L + L.tril(-1).T
 
-# %% ../nbs/00_core.ipynb #804e11d8
+# %% ../nbs/00_core.ipynb #071bdb33
 class Moments:
     "Class counts, class sums and Gram matrix of features, in `float64`, about a shift"
     def __init__(self,
@@ -197,7 +197,7 @@ class Moments:
         y:Tensor, # Class codes, shape `[n]`, or real targets, shape `[n, c]`
     ) -> 'Moments': # Itself
         "Add samples"
-        for s in chunks(x, 2**22):
+        for s in chunks(x, 2**21):
             v = x[s] - self.shift # float64, as the shift is
             if y.ndim==2: self.sums.addmm_(y[s].double().T, v); self.counts += y[s].double().square().sum(0)
             else: self.sums += segment_sums(v, y[s], len(self.sums)); self.counts += y[s].bincount(minlength=len(self.counts))
