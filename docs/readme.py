@@ -1,0 +1,59 @@
+"Write README.md, and its figures in docs/readme/, from the index notebook: `python docs/readme.py`. All links are absolute, for PyPI"
+import re
+from base64 import b64decode
+from html import escape, unescape
+from os.path import normpath
+from shutil import rmtree
+from fastcore.nbio import read_nb
+from nbdev_sphinx import Procs, cfg, page_of
+
+root = cfg.config_path
+figures = root/'docs/readme'
+raw = f'https://raw.githubusercontent.com/{cfg.user}/{cfg.repo}/{cfg.branch}'
+
+def absolute(s):
+    "Markdown `s` with relative links made absolute: notebooks to their pages of the site, images and other files to GitHub"
+    def _f(m):
+        image,path,anchor = m.groups(default='')
+        if path.endswith('.ipynb'): url = f'{cfg.doc_url}{page_of(path).as_posix()}.html'
+        else: url = f'{raw if image else f"{cfg.git_url}/blob/{cfg.branch}"}/{normpath(f"{cfg.nbs_path.name}/{path}")}'
+        return f'{image}]({url}{anchor})'
+    return ''.join(o if i%2 else re.sub(r'((?:!\[[^\]\n]*)?)\]\((?![\w+.-]+:|#)([^)#\s]+)(#[^)\s]*)?\)', _f, o) for i,o in enumerate(re.split(r'(?s)(```.*?```)', s)))
+
+def table(html):
+    "The HTML of a data frame as a Markdown table, columns of numbers to the right"
+    rows = [[unescape(o.strip()).replace('|', r'\|') for o in re.findall(r'<t[hd].*?>(.*?)</t[hd]>', r, re.S)] for r in re.findall(r'<tr.*?>(.*?)</tr>', html, re.S)]
+    right = [all(re.fullmatch(r'[-+−]?[\d.,]+(e[-+]?\d+)?( ?%)?|nan|NaN|[-−]?inf', o) for o in col) for col in zip(*rows[1:])]
+    return '\n'.join(f'| {" | ".join(r)} |' for r in [rows[0], ['---:' if o else '---' for o in right], *rows[1:]])
+
+def output(o, alt):
+    "Markdown of one output; a figure is written to its file"
+    data = o.get('data', {})
+    if 'image/png' in data:
+        figures.mkdir(parents=True, exist_ok=True)
+        path = figures/f'{len(list(figures.iterdir()))+1}.png'
+        path.write_bytes(b64decode(data['image/png']))
+        attrs = dict(src=f'{raw}/{path.relative_to(root).as_posix()}', alt=alt, width=o.get('metadata', {}).get('image/png', {}).get('width'))
+        return '<img ' + ' '.join(f'{k}="{escape(str(v))}"' for k,v in attrs.items() if v) + '>'
+    if 'text/markdown' in data: return absolute(data['text/markdown'])
+    if '<table' in data.get('text/html', ''): return table(data['text/html'])
+    if o.get('name')!='stderr': return f"```text\n{(data.get('text/plain') or o.get('text', '')).rstrip()}\n```"
+
+def parts(nb):
+    "Markdown of each cell and output of the processed notebook `nb`"
+    for c in nb.cells:
+        if c.cell_type=='markdown': yield absolute(c.source.strip())
+        if c.cell_type!='code': continue
+        ds = {k: v.strip(' "\'') for k,v in re.findall(r'^#\| *([\w-]+):?(.*)', c.source, re.M)}
+        if ds.get('include')=='false': continue
+        src = re.sub(r'^#\|.*\n?', '', c.source, flags=re.M).strip()
+        if src and ds.get('echo')!='false':
+            src = f'```python\n{src}\n```'
+            yield f'<details><summary>Code</summary>\n\n{src}\n\n</details>' if ds.get('code-fold')=='true' else src
+        if ds.get('output')!='false': yield from (output(o, ds.get('fig-alt') or ds.get('fig-cap', '')) for o in c.outputs)
+
+if __name__=='__main__':
+    rmtree(figures, ignore_errors=True)
+    nb = read_nb(cfg.nbs_path/cfg.readme_nb)
+    Procs()(nb)
+    (root/'README.md').write_text('\n\n'.join(filter(None, parts(nb)))+'\n', encoding='utf-8')

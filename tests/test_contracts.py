@@ -1,0 +1,167 @@
+"What holds for every registered metric. A new one is tested as soon as its notebook is exported; a new kind of data argument needs a line in `inputs`"
+import math
+from copy import deepcopy
+from importlib import import_module
+from types import FunctionType
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from transfer_metrics._modidx import d
+from transfer_metrics.core import registry
+
+n,c_s,c_t,k = 60,5,4,6   # samples, source classes, target classes, features
+rng = np.random.default_rng(0)
+y = np.arange(n)%c_t
+z = np.where(rng.random(n)<.7, y, rng.integers(c_s, size=n))
+
+def simplex(classes, y): return .7*np.eye(classes)[y] + .3*rng.dirichlet(np.ones(classes), n)
+
+# Kind and data of each argument. 'simplex' and 'real' arrays hold numbers, 'class' arrays labels: one entry or row a sample.
+# Arguments of any other kind (a curve, say) are passed on as they are.
+inputs = dict(
+    probs=('simplex', simplex(c_s, z)), labels=('class', y), source_labels=('class', z), features=('real', rng.normal(size=(n, k)) + .7*np.eye(k)[y]),
+    logits=('real', 2*np.eye(c_s)[z] + rng.normal(size=(n, c_s))), targets=('real', y + rng.normal(size=n)),
+    probs_t=('simplex', simplex(c_s, z)), source_probs=('simplex', simplex(c_s, z)))
+kind = {a: o[0] for a,o in inputs.items()}
+data = {a: o[1] for a,o in inputs.items()}
+numbers,arrays = ('simplex','real'),('simplex','real','class')
+
+metrics = registry()
+each = pytest.mark.parametrize('name', metrics)
+each_array = pytest.mark.parametrize('name,arg', [(nm, a) for nm,m in metrics.items() for a in m.args if kind.get(a) in arrays])
+
+def given(name, **kw):
+    "A copy of the data of the metric `name` by argument, some replaced"
+    args = metrics[name].args
+    if unknown := [a for a in args if a not in inputs]: pytest.fail(f'no data for {unknown} of `{name}`: add a line to `inputs` in {__file__}')
+    return {a: deepcopy(data[a]) for a in args} | kw
+
+def per_sample(name): return {a: x for a,x in given(name).items() if kind[a] in arrays}
+
+def value(name, **kw): return metrics[name].f(**given(name, **kw))
+
+def agree(name, rel=1e-9, **kw): assert value(name, **kw)==pytest.approx(value(name), rel=rel, abs=rel)
+
+def refused(name, arg, x):
+    with pytest.raises(ValueError, match=rf'\b{arg}\b'): value(name, **{arg: x})
+
+def decided(name, **kw):
+    "A finite number, or a `ValueError` that names an argument"
+    try: assert math.isfinite(value(name, **kw))
+    except ValueError as e: assert any(a in str(e) for a in metrics[name].args), e
+
+def test_registry_complete():
+    "The registry holds what carries the decorator, under its own name"
+    mods = [import_module(m) for m in d['syms']]
+    marked = {o.__name__: o.metric for m in mods for o in vars(m).values() if isinstance(o, FunctionType) and hasattr(o, 'metric')}
+    assert marked==metrics
+    assert all(m.name==nm==m.f.__name__ and m.f.metric is m for nm,m in metrics.items())
+
+@each
+def test_metadata(name):
+    m = metrics[name]
+    (lo,hi),args = m.range,given(name)
+    assert lo<hi and isinstance(m.higher_is_better, bool) and m.unit.strip() and 'https://' in m.source
+    assert m.needs in args
+
+@each
+def test_value(name):
+    "A Python float within the stated range, the same each time"
+    v,(lo,hi) = value(name),metrics[name].range
+    assert type(v) is float and lo-1e-9<=v<=hi+1e-9
+    assert v==value(name)
+
+@each
+def test_sample_order(name):
+    o = rng.permutation(n)
+    agree(name, **{a: x[o] for a,x in per_sample(name).items()})
+
+@each_array
+def test_class_names(name, arg):
+    "What the classes are called, and how their names sort, does not matter"
+    if kind[arg]!='class': pytest.skip('not classes')
+    x = given(name)[arg]
+    for names in ['fghabcde', [11, 100, 3, 42, 9, 5, 7, 2], [-1, 1<<40, 0, -7, 5, 2, 3, 4], [(1, 'b'), (0, 'b'), (1, 'a'), (2,), (3,), (4,), (5,), (6,)]]:
+        agree(name, **{arg: [names[i] for i in x]})
+    agree(name, **{arg: np.array(list('fghabcde'))[x]})
+    agree(name, **{arg: pd.Categorical.from_codes(x, list('fghabcde'))})
+
+def readonly(x):
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+forms = dict(
+    torch=torch.from_numpy, list=np.ndarray.tolist, tuple=lambda x: tuple(x.tolist()), list_of_arrays=list, readonly=readonly,
+    pandas=lambda x: (pd.Series if x.ndim==1 else pd.DataFrame)(x, index=range(1000, 1000-len(x), -1)),
+    strided=lambda x: np.repeat(x, 2, axis=-1)[..., ::2], fortran=np.asfortranarray, reversed=lambda x: x[::-1].copy()[::-1],
+    big_endian=lambda x: x.astype(x.dtype.newbyteorder('>')), torch_strided=lambda x: torch.from_numpy(np.repeat(x, 2, axis=-1))[..., ::2],
+    cuda=lambda x: torch.from_numpy(x).cuda())
+
+@pytest.mark.parametrize('form', forms)
+@each_array
+def test_kinds_of_array(name, arg, form):
+    "NumPy, torch, lists and pandas give one answer, whatever their memory layout"
+    if form=='cuda' and not torch.cuda.is_available(): pytest.skip('no CUDA device')
+    agree(name, **{arg: forms[form](given(name)[arg])})
+
+@each
+def test_all_tensors(name):
+    agree(name, **{a: torch.from_numpy(x) for a,x in per_sample(name).items()})
+    agree(name, **{a: torch.from_numpy(x).requires_grad_() if kind[a] in numbers else torch.from_numpy(x) for a,x in per_sample(name).items()})
+
+@each_array
+def test_precision(name, arg):
+    "float32 keeps five digits, float16 two; classes may be of any integer type"
+    x = given(name)[arg]
+    if kind[arg]=='class':
+        for t in np.int8,np.uint8,np.int16,np.int32,np.uint64,np.float32: agree(name, **{arg: x.astype(t)})
+        for t in torch.uint8,torch.int16,torch.int32: agree(name, **{arg: torch.from_numpy(x).to(t)})
+    else:
+        for t,rel in ('float32',1e-5),('float16',1e-2):
+            agree(name, rel, **{arg: x.astype(t)})
+            agree(name, rel, **{arg: torch.from_numpy(x).to(getattr(torch, t))})
+
+@pytest.mark.parametrize('dtype', ['float64', 'float32'])
+@each
+def test_inputs_unchanged(name, dtype):
+    xs = {a: x.astype(dtype) if kind[a] in numbers else x.copy() for a,x in per_sample(name).items()}
+    before = {a: x.copy() for a,x in xs.items()}
+    value(name, **xs)
+    value(name, **{a: torch.from_numpy(x) for a,x in xs.items()})
+    for a in xs: np.testing.assert_array_equal(xs[a], before[a])
+
+@each_array
+def test_refuses(name, arg):
+    "Empty, of a wrong rank, of another length, not a number, not probabilities: an error that names the argument"
+    x = given(name)[arg]
+    refused(name, arg, x[:0])
+    for bad in x[0],x[None,None],None: refused(name, arg, bad)
+    if kind[arg]=='class': refused(name, arg, x[:,None])
+    elif x.ndim==2: refused(name, arg, x[:,0])
+    for bad in (np.nan, np.inf, -np.inf) if kind[arg] in numbers else (np.nan,):
+        b = x.astype(float)
+        b[n//2] = bad
+        refused(name, arg, b)
+    if kind[arg] in numbers: refused(name, arg, np.full(x.shape, 'a'))
+    if kind[arg]=='simplex':
+        for bad in np.log(x),2*x,x-x.mean(1, keepdims=True)+1/x.shape[1]-.5*np.eye(x.shape[1])[0]: refused(name, arg, bad)
+
+@each_array
+def test_refuses_other_length(name, arg):
+    args = per_sample(name)
+    if len(args)==1: pytest.skip('one argument')
+    with pytest.raises(ValueError, match='|'.join(rf'\b{a}\b' for a in args)): value(name, **{arg: args[arg][:-1]})
+
+@each
+def test_degenerate(name):
+    "One class, one sample, constant or repeated columns: a finite number or an error, never NaN"
+    xs = per_sample(name)
+    for a,x in xs.items():
+        if kind[a]=='class': decided(name, **{a: np.zeros_like(x)})
+        elif kind[a]=='simplex': decided(name, **{a: np.ones((n, 1))}); decided(name, **{a: np.eye(x.shape[1])[z]})
+        else: decided(name, **{a: np.zeros_like(x)}); decided(name, **{a: np.ones_like(x)}); decided(name, **{a: np.concatenate([x, x], -1) if x.ndim==2 else x})
+    decided(name, **{a: x[:1] for a,x in xs.items()})
+    decided(name, **{a: x[:2] for a,x in xs.items()})
+    decided(name, **{a: np.arange(n) if kind[a]=='class' else x for a,x in xs.items()})

@@ -1,0 +1,92 @@
+"Generated files are the ones that the notebooks generate, and notebooks, package and packaging keep the rules of the house"
+import ast, inspect, re, subprocess, sys
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from shutil import copy, copytree, ignore_patterns
+import pytest
+from fastcore.docments import docments
+from fastcore.nbio import read_nb
+from nbdev.config import get_config
+from nbdev.doclinks import nbglob
+from transfer_metrics._modidx import d
+
+cfg = get_config(Path(__file__).parent)
+root,lib = cfg.config_path,cfg.lib_path.name
+paths = {p.relative_to(cfg.nbs_path).with_suffix('').as_posix(): p for p in sorted(nbglob(cfg.nbs_path, as_path=True))}
+each_notebook = pytest.mark.parametrize('name', paths)
+syms = {nm: m for m,nms in d['syms'].items() for nm in nms if not re.search(r'\._', nm.removeprefix(m))}  # public names
+
+def shell(*cmd, cwd=root):
+    r = subprocess.run([str(o) for o in cmd], cwd=cwd, capture_output=True, text=True)
+    assert r.returncode==0, f'{" ".join(map(str, cmd))}\n{r.stdout}{r.stderr}'
+
+def tree(d, name):
+    "Contents of the file, or of all files of the folder, called `name` in `d`; not of caches"
+    ps = {p.relative_to(d): p for p in [d/name, *(d/name).rglob('*')] if p.is_file()}
+    return {k.as_posix(): p.read_bytes() for k,p in ps.items() if not any(o[0]=='.' or o=='__pycache__' for o in k.parts)}
+
+@pytest.mark.parametrize('command,made', [
+    ('nbdev-export', [lib]), ('nbdev-clean', ['nbs']), ('python docs/readme.py', ['README.md', 'docs/readme'])], ids=['export', 'clean', 'readme'])
+def test_in_sync(command, made, tmp_path):
+    "Made again by `command` in a copy of the sources, the files are the same"
+    for o in 'nbs','docs': copytree(root/o, tmp_path/o, ignore=ignore_patterns('_*', '.*', 'readme'))
+    (tmp_path/lib).mkdir()
+    for o in 'pyproject.toml','settings.ini',f'{lib}/__init__.py': copy(root/o, tmp_path/o)
+    prog,*args = command.split()
+    shell(*([sys.executable] if prog=='python' else [Path(sys.executable).with_name(prog)]), *args, cwd=tmp_path)
+    was,now = ({k: v for o in made for k,v in tree(p, o).items()} for p in (root, tmp_path))
+    differ = sorted(k for k in was.keys()|now.keys() if was.get(k)!=now.get(k))
+    assert not differ, f'`{command}` changes {differ}: run it and commit the result'
+
+def test_ruff(): shell(sys.executable, '-m', 'ruff', 'check', lib)
+
+def test_mypy(): shell(sys.executable, '-m', 'mypy')
+
+def test_changelog(): assert re.search(rf'^## {re.escape(cfg.version)}\b', (root/'CHANGELOG.md').read_text(), re.M)
+
+@pytest.mark.parametrize('path', sorted(cfg.lib_path.rglob('*.py')), ids=lambda p: p.relative_to(cfg.lib_path).as_posix())
+def test_no_assert(path):
+    "Checks of input are `ValueError`s: `python -O` drops assertions"
+    assert not [o.lineno for o in ast.walk(ast.parse(path.read_text())) if isinstance(o, ast.Assert)]
+
+@each_notebook
+def test_anatomy(name):
+    "Title and subtitle, module named after the notebook, Colab badge, installation"
+    cells = read_nb(paths[name]).cells
+    assert re.match(r'# .+\n\n> .+', cells[0].source)
+    exp = [(i, c.directives['default_exp']) for i,c in enumerate(cells) if 'default_exp' in c.directives]
+    mod = '.'.join(re.sub(r'^\d+\w?_', '', o) for o in name.split('/'))
+    assert exp==([] if name=='index' or name.startswith('studies/') else [(1, mod)])
+    colab = f'https://colab.research.google.com/github/{cfg.user}/{cfg.repo}/blob/{cfg.branch}/{paths[name].relative_to(root).as_posix()}'
+    badge,install = cells[1+len(exp):3+len(exp)]
+    assert badge.source==f'[![Open In Colab](https://colab.research.google.com/assets/colab-badge.svg)]({colab})'
+    assert install.source==f'#| hide\n#| eval: false\n! [ -e /content ] && pip install -Uqq {cfg.lib_name}[notebook]'
+
+@each_notebook
+def test_committed(name):
+    "Under 1 MB; no error, progress bar or warning among the outputs; no nbdev, which readers on Colab do not have"
+    assert paths[name].stat().st_size < 1_000_000
+    cells = [c for c in read_nb(paths[name]).cells if c.cell_type=='code']
+    assert not [c.id for c in cells for o in c.outputs if o.output_type=='error' or o.get('name')=='stderr']
+    assert not [c.id for c in cells if re.search(r'^\s*(from|import) nbdev', c.source, re.M)]
+
+def resolve(nm):
+    "The object that the index calls `nm`"
+    obj = import_module(syms[nm])
+    for o in nm.removeprefix(f'{syms[nm]}.').split('.'): obj = inspect.getattr_static(obj, o)
+    return getattr(obj, '__func__', getattr(obj, 'fget', obj))   # what classmethods and properties wrap
+
+@pytest.mark.parametrize('nm', syms)
+def test_documented(nm):
+    "A docstring, and a docment for each argument and for what is returned"
+    obj = resolve(nm)
+    assert obj.__doc__, 'no docstring'
+    if inspect.isclass(obj) and '__init__' not in vars(obj): return
+    args = {k: v for k,v in docments(obj, full=True, args_kwargs=True).items() if k not in ('self', 'cls')}
+    if inspect.isclass(obj) or args['return'].anno is None: args.pop('return', None)
+    assert not (bare := [k for k,v in args.items() if not v.docment]), f'no docment for {bare}'
+
+def test_names_unique():
+    "Each public name is defined once, so that `transfer_metrics.name` is clear"
+    assert not [nm for nm,k in Counter(nm.removeprefix(f'{m}.') for nm,m in syms.items()).items() if k>1]
