@@ -1,0 +1,202 @@
+"Feed nbdev notebooks to Sphinx: directives become cell tags, `show_doc` becomes autodoc, backticks become cross references"
+import ast, inspect, re
+from importlib import import_module
+from itertools import chain
+from os.path import normpath
+from pathlib import Path
+from textwrap import dedent
+from docutils.nodes import reference
+from fastcore.docments import docments, get_source, isdataclass
+from fastcore.nbio import mk_cell, new_nb, read_nb, write_nb
+from nbdev.config import get_config, nbpath2html
+from nbdev.doclinks import NbdevLookup, nbglob
+from nbdev.processors import FilterDefaults, Processor
+
+cfg = get_config()
+lib = cfg.lib_path.name
+blob = f'{cfg.git_url}/blob/{cfg.branch}'
+index = import_module(f'{lib}._modidx').d['syms']
+syms = {k: m for m,ks in index.items() for k in ks}
+full = {k.removeprefix(f'{m}.'): k for k,m in syms.items()}
+lookup = NbdevLookup()
+lookup.aliases = dict(np='numpy', pd='pandas', nn='torch.nn', F='torch.nn.functional')
+
+def only_imports(cell): return all(isinstance(o, (ast.Import, ast.ImportFrom)) for o in cell.parsed_() or [cell])
+
+class show_source(Processor):
+    "Keep an exported cell, folded, below the documentation of what it defines"
+    def cell(self, cell):
+        d = cell.directives_
+        if cell.cell_type!='code' or 'export' not in d or only_imports(cell): return
+        d['exports'] = d.pop('export')
+        names = [getattr(o, 'name', None) or ast.unparse(o.targets[0]) for o in cell.parsed_() if isinstance(o, (ast.FunctionDef, ast.ClassDef, ast.Assign))]
+        cell.source = f"#| code-fold: true\n#| code-summary: Source of {', '.join(names)}\n{cell.source}"
+
+class Procs(FilterDefaults):
+    "nbdev's processors, without those that write for Quarto or run code"
+    skip = 'FrontmatterProc insert_warning clean_show_doc exec_show_docs add_links add_fold mv_exports'.split()
+    def base_procs(self): return [show_source] + [p for p in super().base_procs() if p.__name__ not in self.skip]
+
+def obj_of(name):
+    "The object that the full name of a symbol of this package stands for"
+    obj = import_module(syms[name])
+    for o in name.removeprefix(f'{syms[name]}.').split('.'): obj = getattr(obj, o)
+    return obj
+
+def page_of(path):
+    "Page of the notebook at `path`, without suffix"
+    return nbpath2html(path).with_suffix('')
+
+def url_of(name):
+    "Documentation of `name` in another library, from nbdev's indexes (nbdev-numpy, nbdev-pytorch, ...)"
+    url = lookup.doc(name)
+    return url and url.replace('/reference/reference/', '/reference/')   # nbdev-scipy doubles the folder
+
+def link(s, ours, theirs, literal):
+    "Put the names in backticks of `s` in the format `ours`, `theirs` (other libraries) or `literal` (no known name)"
+    def _f(m):
+        name = m[1].removesuffix('()')
+        if name in full: return ours.format(m[1], full[name])
+        url = url_of(name)
+        return theirs.format(m[1], url) if url else literal.format(m[1])
+    return re.sub(r'(?<!`)`([^`\n]+)`(?!`)', _f, s)
+
+_verbatim = re.compile(r'(```.*?```|\$\$.*?\$\$|!?\[[^\]\n]*\]\([^)\n]*\))', re.S)
+
+def markdown(s, folder=''):
+    "Quarto and nbdev idioms in MyST; relative links, from `folder` in that of the notebooks, lead to pages or to GitHub"
+    def _url(m): return f"]({page_of(m[1])}.ipynb" if m[1].endswith('.ipynb') else f"]({blob}/{normpath(f'{cfg.nbs_path.name}/{folder}/{m[1]}')}"
+    def _f(s, verbatim):
+        if s.startswith('['): return re.sub(r'\]\((?![\w+.-]+:|#)([^)#\s]+)', _url, s)
+        if verbatim: return s
+        return link(re.sub(r'^(:{3,}) *\{\.callout-(\w+)[^}]*\}', r'\1{\2}', s, flags=re.M), '{{py:obj}}`{} <{}>`', '[`{}`]({})', '`{}`')
+    return ''.join(_f(o, i%2) for i,o in enumerate(_verbatim.split(s)))
+
+_inline = re.compile(r'`(?P<code>[^`]+)`|\$(?P<math>[^$]+)\$|\[(?P<text>[^\]]+)\]\((?P<url>(?:[^()\s]|\([^()]*\))+)\)|(?P<em>\*\*?\w[^*]*\*\*?)|[*_|\\]')
+
+def rst(s):
+    "Inline markdown of a docstring or docment in reST"
+    def _f(m):
+        if m['code']: res = link(m[0], ':py:obj:`{} <{}>`', '`{} <{}>`__', '``{}``')
+        elif m['math']: res = f":math:`{m['math']}`"
+        elif m['text']: res = f"`{m['text']} <{m['url']}>`__"
+        else: return m['em'] or f'\\{m[0]}'
+        return rf'\ {res}\ '   # an escaped space: nothing on the page, but markup may touch a letter
+    return _inline.sub(_f, s)
+
+def autodoc(name, shown):
+    "Directive for the symbol `name`; a class brings those public methods that no `show_doc` of the notebook, one of `shown`, documents itself"
+    obj = obj_of(full[name])
+    if not inspect.isclass(obj): return f".. auto{'property' if isinstance(obj, property) else 'method' if '.' in name else 'function'}:: {full[name]}"
+    own = [k.removeprefix(f'{name}.') for k in full if k.startswith(f'{name}.') and k not in shown and not k.startswith(f'{name}._')]
+    return f'.. autoclass:: {full[name]}' + (f"\n   :members: {', '.join(own)}" if own else '')
+
+def buttons(path):
+    "Links to the notebook at `path`, below the title of its page"
+    p = f'{cfg.nbs_path.name}/{path.as_posix()}'
+    colab = f'https://colab.research.google.com/github/{cfg.user}/{cfg.repo}/blob/{cfg.branch}/{p}'
+    return mk_cell(f'[Open in Colab]({colab}){{.button .colab}} [Notebook]({blob}/{p}){{.button}}', 'markdown')
+
+_tags = {('echo','false'): 'remove-input', ('output','false'): 'remove-output', ('include','false'): 'remove-cell', ('code-fold','true'): 'hide-input'}
+_badge = re.compile(r'\[!\[Open In Colab\]\([^)]*\)\]\(([^)]*)\)')
+_widget = 'application/vnd.jupyter.widget-view+json'
+
+def code(c):
+    "Turn the directives of the code cell `c` into metadata for myst-nb, fold imports, drop progress bars"
+    if only_imports(c): c.source = f'#| code-fold: true\n#| code-summary: Imports\n{c.source}'
+    ds = {k: v.strip().strip('"\'') for k,v in re.findall(r'^#\|\s*([\w-]+):?(.*)', c.source, re.M)}
+    c.source = re.sub(r'^#\|.*\n?', '', c.source, flags=re.M)
+    c.outputs = [o for o in c.get('outputs', []) if _widget not in o.get('data', {})]
+    widths = [o.metadata['image/png']['width'] for o in c.outputs if 'image/png' in o.get('metadata', {})]
+    caption = ds.get('fig-cap')
+    image = dict(alt=ds.get('fig-alt') or caption or 'Figure', **({'width': f'{widths[0]}px'} if widths else {}))
+    c.metadata = dict(tags=[_tags[o] for o in ds.items() if o in _tags], mystnb=dict(image=image))
+    if caption: c.metadata['mystnb']['figure'] = dict(caption=caption)
+    if 'code-summary' in ds: c.metadata['mystnb'] |= dict(code_prompt_show=ds['code-summary'], code_prompt_hide=ds['code-summary'])
+
+def convert(path):
+    "The notebook at `path` within the notebooks' folder, ready for myst-nb"
+    nb = read_nb(cfg.nbs_path/path)
+    Procs()(nb)
+    shown = {c.id: m[1] for c in nb.cells if c.cell_type=='code' and (m:=re.search(r'^show_doc\(([\w.]+)', c.source, re.M))}
+    cells,at = [],0
+    for c in nb.cells:
+        if c.id in shown:   # nbdev adds these after an exported cell; here they go above it
+            cells.insert(at if c.get('has_sd') else len(cells), mk_cell(f'```{{eval-rst}}\n{autodoc(shown[c.id], shown.values())}\n```', 'markdown'))
+            continue
+        if c.cell_type=='code': code(c)
+        else: c.source = markdown(_badge.sub('' if '\n' not in c.source.strip() else r'[Colab](\1){.button .colab}', c.source), path.parent)
+        at = len(cells)
+        cells.append(c)
+    nb.cells = cells[:1] + [buttons(path)] + cells[1:]
+    for i,c in enumerate(nb.cells): c.id = f'{i}'
+    nb.metadata = dict(language_info=dict(name='python', pygments_lexer='ipython3'))
+    return nb
+
+def by_area(areas):
+    "Paths of the notebooks by caption. `areas` has captions by folder or first character of the name; other folders follow under their own name"
+    res = {o: [] for o in areas}
+    for p in sorted(p.relative_to(cfg.nbs_path) for p in nbglob(as_path=True)):
+        if p.name!=cfg.readme_nb: res.setdefault(p.parts[0] if p.parent.name else p.name[0], []).append(p)
+    return {areas.get(k, k.replace('_', ' ').capitalize()): ps for k,ps in res.items() if ps}
+
+def api_index(groups):
+    "Markdown that lists the public names of each area by module, with the first line of their docstrings"
+    res = [f'# API index\n\nAll of these are at hand after `import {lib} as tm`. A name leads to its documentation; methods are in the {{ref}}`genindex`.']
+    for caption,paths in groups.items():
+        rows,shown = [],None
+        for page,m,k in ((page_of(p), m, k) for p in paths for m,ks in index.items() for k,(url,_) in ks.items() if url.startswith(f'{page_of(p)}.html#')):
+            name = k.removeprefix(f'{m}.')
+            if '.' in name or name.startswith('_'): continue
+            module,shown = '' if m==shown else f"[{m.removeprefix(f'{lib}.')}]({page}.ipynb)",m
+            doc = markdown((inspect.getdoc(obj_of(k)) or '').split('\n')[0]).replace('|', r'\|')
+            rows.append(f'| {module} | {{py:obj}}`{name} <{k}>` | {doc} |')
+        if rows: res.append(f'## {caption}\n\n| module | name | what it gives |\n| --- | --- | --- |\n' + '\n'.join(rows))
+    return '\n\n'.join(res)
+
+def convert_all(dest, areas):
+    "Write the notebooks to `dest` under the names of their pages, and an API index; the home page has the sidebar. What has no notebook goes"
+    groups = by_area(areas)
+    nbs = {page_of(p): convert(p) for p in [Path(cfg.readme_nb), *chain(*groups.values())]}
+    nbs[Path('api')] = new_nb([mk_cell(api_index(groups), 'markdown', id='0')])
+    toc = {caption: map(page_of, paths) for caption,paths in groups.items()} | {'Reference': ['api', 'All names <genindex>']}
+    trees = ['\n'.join(['```{toctree}', ':hidden:', f':caption: {caption}', '', *map(str, pages), '```']) for caption,pages in toc.items()]
+    nbs[page_of(cfg.readme_nb)].cells.append(mk_cell('\n\n'.join(trees), 'markdown', id='toc'))
+    for o in dest.rglob('*.ipynb'):
+        if o.relative_to(dest).with_suffix('') not in nbs: o.unlink()
+    for page,nb in nbs.items():
+        (dest/page).parent.mkdir(parents=True, exist_ok=True)
+        write_nb(nb, dest/f'{page}.ipynb')
+
+def annotations(obj):
+    "Annotations of a function, a dataclass or what `obj` is made by, as they are written in its source"
+    src = get_source(obj if isdataclass(obj) else obj.__init__ if inspect.isclass(obj) else obj)
+    d = ast.parse(dedent(src or '')).body
+    if not d: return {}
+    if isinstance(d[0], ast.ClassDef): return {o.target.id: ast.unparse(o.annotation) for o in d[0].body if isinstance(o, ast.AnnAssign)}
+    args = d[0].args
+    res = {o.arg: ast.unparse(o.annotation) for o in args.posonlyargs+args.args+args.kwonlyargs if o.annotation}
+    return res | ({'return': ast.unparse(d[0].returns)} if d[0].returns else {})
+
+def docstring(app, what, name, obj, options, lines):
+    "Docstring in reST, followed by the docments as lists of parameters and returns"
+    lines[:] = [rst(o) for o in lines]
+    if what not in ('function','method','class'): return
+    if hasattr(obj, '_fields'): obj.__dataclass_fields__ = {}   # docments then reads a NamedTuple as a dataclass
+    types = annotations(obj)
+    for k,v in docments(obj, full=True).items():
+        if k=='self' or not v.docment: continue
+        lines += ['', f'{":returns:" if k=="return" else f":param {k}:"} {rst(" ".join(v.docment.split()))}']
+        if k in types: lines.append(f'{":rtype:" if k=="return" else f":type {k}:"} {types[k]}')
+
+def external(app, env, node, cont):
+    "Resolve a reference to another library"
+    name = node.get('reftarget', '')
+    url = next(filter(None, (url_of(pre+name) for pre in ('', 'builtins.', 'torch.', 'collections.abc.', 'pathlib.'))), None)
+    if url: return reference('', '', cont, refuri=url, internal=False)
+
+def source_url(domain, info):
+    "GitHub link to the lines of a documented object"
+    obj = obj_of(f"{info['module']}.{info['fullname']}")
+    lines,start = inspect.getsourcelines(inspect.unwrap(obj.fget if isinstance(obj, property) else obj))
+    return f"{blob}/{info['module'].replace('.', '/')}.py#L{start}-L{start+len(lines)-1}"
