@@ -163,7 +163,7 @@ def class_sums(
         res += segment_sums(x[s].double(), codes[s], c)
     return res
 
-# %% ../nbs/00_core.ipynb #ad423419
+# %% ../nbs/00_core.ipynb #2e5fcd9a
 def add_gram(
     G:Tensor, # Running sum, `float64`, shape `[d, d]`; only its lower triangle is valid on a CPU
     v:Tensor, # Rows to add, `float64`, shape `[b, d]`
@@ -173,11 +173,13 @@ def add_gram(
     else: G.addmm_(v.T, v)
 
 def symmetric(
-    G:Tensor, # Square matrix whose lower triangle is valid, shape `[d, d]`
-) -> Tensor: # Symmetric matrix, shape `[d, d]`
-    "`G` with its upper triangle mirrored from the lower one"
-    L = G.tril()
-    return L + L.tril(-1).T
+    G:Tensor, # Square matrix whose lower triangle is valid, shape `[d, d]`; completed
+) -> Tensor: # `G`
+    "`G` with its upper triangle mirrored from the lower one, in place"
+    for s in chunks(G):
+        G[s,s.stop:] = G[s.stop:,s].T
+        G[s,s] = G[s,s].tril() + G[s,s].tril(-1).T
+    return G
 
 # %% ../nbs/00_core.ipynb #071bdb33
 class Moments:
@@ -239,15 +241,15 @@ def _power2(x):
     big = max(map(abs, map(float, torch.aminmax(x))))
     return 1. if big==0 or 1e-60<big<1e60 else math.ldexp(1., max(-1000, min(1000, -math.frexp(big)[1])))
 
-# %% ../nbs/00_core.ipynb #9a9e0fd2
+# %% ../nbs/00_core.ipynb #96080873
 def centred(
     m:Moments, # Moments about any shift
 ) -> tuple[Tensor,Tensor,Tensor]: # Gram matrix `[d, d]` and class sums `[c, d]` about the mean, and the mean less the shift `[d]`
     "Moments about the mean"
     n,mean = m.counts.sum(),m.sums.sum(0)/m.counts.sum()
-    return symmetric(m.gram).sub_(n*torch.outer(mean, mean)), m.sums-m.counts[:,None]*mean, mean
+    return torch.addr(symmetric(m.gram), mean, mean, alpha=-float(n)), m.sums-m.counts[:,None]*mean, mean
 
-# %% ../nbs/00_core.ipynb #d0bea8af
+# %% ../nbs/00_core.ipynb #1016711a
 def spectrum(
     x:Tensor, # Features, finite, shape `[n, d]`
     y:Tensor, # Class codes, shape `[n]`, or real targets, shape `[n, c]`
@@ -264,10 +266,13 @@ def spectrum(
         if equilibrate: s = _inverse_std(G.diagonal(), mean+m.shift, n, d); G *= s*s[:,None]; S *= s
         w,V = _eigh(G, n, d)
         return Spectrum(w/k**2, (V.T@S.T)/w.sqrt()[:,None], m.counts, len(w)==n)
-    mean = x.double().mean(0) if center else x.new_zeros(d, dtype=torch.float64)
-    v = x.double() - mean
-    if equilibrate: v *= _inverse_std(v.square().sum(0), mean, n, d)
-    K = v.new_zeros(n, n); add_gram(K, v.T)
+    K = x.new_zeros((n, n), dtype=torch.float64)
+    for s in chunks(x.T):
+        v = x[:,s].double()
+        mean = v.mean(0) if center else v.new_zeros(v.shape[1])
+        v -= mean
+        if equilibrate: v *= _inverse_std(v.square().sum(0), mean, n, d)
+        add_gram(K, v.T)
     w,U = _eigh(symmetric(K), n, d)
     if y.ndim==2: return Spectrum(w/k**2, U.T@y.double(), y.double().square().sum(0), len(w)==n)
     return Spectrum(w/k**2, segment_sums(U, y, c).T, y.bincount(minlength=c).double(), len(w)==n)
