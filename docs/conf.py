@@ -3,7 +3,7 @@ import sys
 from pathlib import Path
 here = Path(__file__).parent
 sys.path[:0] = [str(here), str(here.parent)]
-from nbdev_sphinx import cfg, convert_all, docstring, external, source_url as linkcode_resolve
+from nbdev_sphinx import cfg, convert_all, docstring, external, source_url as linkcode_resolve  # noqa: E402, F401
 
 areas = {'0': 'Shared ground', 'transferability': 'Transferability', 'learning_curves': 'Learning curves', 'loss_data': 'Loss-data curves',
          'invariance': 'Invariance', 'studies': 'Studies', '9': 'Command line'}
@@ -18,7 +18,7 @@ nb_ipywidgets_js = {}
 nb_code_prompt_show = nb_code_prompt_hide = 'Show code'
 myst_enable_extensions = ['amsmath', 'attrs_inline', 'colon_fence', 'deflist', 'dollarmath']
 myst_heading_anchors = 4
-add_module_names = False
+smartquotes = add_module_names = False
 autodoc_preserve_defaults = True
 autodoc_typehints = 'none'
 copybutton_exclude = '.linenos, .gp, .go'

@@ -1,5 +1,7 @@
 "Feed nbdev notebooks to Sphinx: directives become cell tags, `show_doc` becomes autodoc, backticks become cross references"
-import ast, inspect, re
+import ast
+import inspect
+import re
 from importlib import import_module
 from itertools import chain
 from os.path import normpath
@@ -52,32 +54,29 @@ def url_of(name):
     url = lookup.doc(name)
     return url and url.replace('/reference/reference/', '/reference/')   # nbdev-scipy doubles the folder
 
-def link(s, ours, theirs, literal):
-    "Put the names in backticks of `s` in the format `ours`, `theirs` (other libraries) or `literal` (no known name)"
-    def _f(m):
-        name = m[1].removesuffix('()')
-        if name in full: return ours.format(m[1], full[name])
-        url = url_of(name)
-        return theirs.format(m[1], url) if url else literal.format(m[1])
-    return re.sub(r'(?<!`)`([^`\n]+)`(?!`)', _f, s)
+def xref(code, ours, theirs, literal):
+    "What stands in backticks, in the format `ours`, `theirs` (a name of another library) or `literal` (no known name)"
+    name = code.removesuffix('()')
+    if name in full: return ours.format(code, full[name])
+    url = url_of(name)
+    return theirs.format(code, url) if url else literal.format(code)
 
-_verbatim = re.compile(r'(```.*?```|\$\$.*?\$\$|!?\[[^\]\n]*\]\([^)\n]*\))', re.S)
+_markup = re.compile(r'```.*?```|\$\$.*?\$\$|(?<!`)`(?P<code>[^`\n]+)`(?!`)|!?\[[^\]\n]*\]\([^)\n]*\)', re.S)
 
 def markdown(s, folder=''):
     "Quarto and nbdev idioms in MyST; relative links, from `folder` in that of the notebooks, lead to pages or to GitHub"
-    def _url(m): return f"]({page_of(m[1])}.ipynb" if m[1].endswith('.ipynb') else f"]({blob}/{normpath(f'{cfg.nbs_path.name}/{folder}/{m[1]}')}"
-    def _f(s, verbatim):
-        if s.startswith('['): return re.sub(r'\]\((?![\w+.-]+:|#)([^)#\s]+)', _url, s)
-        if verbatim: return s
-        return link(re.sub(r'^(:{3,}) *\{\.callout-(\w+)[^}]*\}', r'\1{\2}', s, flags=re.M), '{{py:obj}}`{} <{}>`', '[`{}`]({})', '`{}`')
-    return ''.join(_f(o, i%2) for i,o in enumerate(_verbatim.split(s)))
+    def _url(m): return f']({page_of(m[1])}.ipynb' if m[1].endswith('.ipynb') else f"]({blob}/{normpath(f'{cfg.nbs_path.name}/{folder}/{m[1]}')}"
+    def _f(m):
+        if m['code']: return xref(m['code'], '{{py:obj}}`{} <{}>`', '[`{}`]({})', '`{}`')
+        return re.sub(r'\]\((?![\w+.-]+:|#)([^)#\s]+)', _url, m[0]) if m[0].startswith('[') else m[0]
+    return _markup.sub(_f, re.sub(r'^(:{3,}) *\{\.callout-(\w+)[^}]*\}', r'\1{\2}', s, flags=re.M))
 
 _inline = re.compile(r'`(?P<code>[^`]+)`|\$(?P<math>[^$]+)\$|\[(?P<text>[^\]]+)\]\((?P<url>(?:[^()\s]|\([^()]*\))+)\)|(?P<em>\*\*?\w[^*]*\*\*?)|[*_|\\]')
 
 def rst(s):
     "Inline markdown of a docstring or docment in reST"
     def _f(m):
-        if m['code']: res = link(m[0], ':py:obj:`{} <{}>`', '`{} <{}>`__', '``{}``')
+        if m['code']: res = xref(m['code'], ':py:obj:`{} <{}>`', '`{} <{}>`__', '``{}``')
         elif m['math']: res = f":math:`{m['math']}`"
         elif m['text']: res = f"`{m['text']} <{m['url']}>`__"
         else: return m['em'] or f'\\{m[0]}'
