@@ -103,7 +103,7 @@ def as_labels(
     if (codes<0).any(): raise ValueError(f'`{name}` must not be missing, got {int((codes<0).sum())} missing, first at position {int((codes<0).argmax())}')
     return Labels(torch.from_numpy(codes).long().to(device), np.asarray(classes))
 
-# %% ../nbs/00_core.ipynb #20adc223
+# %% ../nbs/00_core.ipynb #e14a03e8
 def check_simplex(
     p:Tensor, # Some rows of probabilities, shape `[b, k]`
     name:str='probs', # What error messages call it
@@ -112,9 +112,8 @@ def check_simplex(
 ) -> None: # Nothing, or `ValueError`
     "Refuse rows that are not probability distributions"
     total = p.sum(1, dtype=torch.float32 if p.dtype in (torch.float16,torch.bfloat16) else None)
-    bad = ~((total-1).abs()<=tol) | ~(p.amin(1)>=0)
-    if bad.any():
-        i = int(bad.nonzero()[0])
+    if not ((total-1).abs().amax()<=tol and p.amin()>=0): # a NaN fails both
+        i = int((~((total-1).abs()<=tol) | ~(p.amin(1)>=0)).nonzero()[0])
         raise ValueError(f'rows of `{name}` must be probabilities (not negative, sum 1 within {tol:g}); row {start+i} has smallest entry '
                          f'{float(p[i].min()):.4g} and sum {float(total[i]):.4g}. Logits? Apply a softmax first')
 
@@ -181,7 +180,7 @@ def symmetric(
         G[s,s] = G[s,s].tril() + G[s,s].tril(-1).T
     return G
 
-# %% ../nbs/00_core.ipynb #071bdb33
+# %% ../nbs/00_core.ipynb #7e0a9525
 class Moments:
     "Class counts, class sums and Gram matrix of features, in `float64`, about a shift"
     def __init__(self,
@@ -199,12 +198,12 @@ class Moments:
         y:Tensor, # Class codes, shape `[n]`, or real targets, shape `[n, c]`
     ) -> 'Moments': # Itself
         "Add samples"
-        for s in chunks(x, 2**21):
-            v = x[s] - self.shift # float64, as the shift is
+        for s in chunks(x, max(2**20, 1024*x.shape[1])):
+            v = x[s].to(torch.float64, copy=True).sub_(self.shift)
             if y.ndim==2: self.sums.addmm_(y[s].double().T, v); self.counts += y[s].double().square().sum(0)
             else: self.sums += segment_sums(v, y[s], len(self.sums)); self.counts += y[s].bincount(minlength=len(self.counts))
             add_gram(self.gram, v)
-            if self.norms: q = v.square().sum(1); self.q3 += v.T@q; self.q4 += q@q
+            if self.norms: q = torch.linalg.vector_norm(v, dim=1).square(); self.q3 += v.T@q; self.q4 += q@q
         return self
 
 # %% ../nbs/00_core.ipynb #05471a84
