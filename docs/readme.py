@@ -23,7 +23,7 @@ def absolute(s):
 def table(html):
     "The HTML of a data frame as a Markdown table, columns of numbers to the right"
     rows = [[unescape(o.strip()).replace('|', r'\|') for o in re.findall(r'<t[hd].*?>(.*?)</t[hd]>', r, re.S)] for r in re.findall(r'<tr.*?>(.*?)</tr>', html, re.S)]
-    right = [all(re.fullmatch(r'[-+−]?[\d.,]+(e[-+]?\d+)?( ?%)?|nan|NaN|[-−]?inf', o) for o in col) for col in zip(*rows[1:])]
+    right = [all(re.fullmatch(r'[-+−]?[\d.,]+(e[-+]?\d+)?( ?%)?|nan|NaN|[-−]?inf', o) for o in col) for col in zip(*rows[1:], strict=True)]
     return '\n'.join(f'| {" | ".join(r)} |' for r in [rows[0], ['---:' if o else '---' for o in right], *rows[1:]])
 
 def output(o, alt):

@@ -74,8 +74,8 @@ def test_committed(name):
 def resolve(nm):
     "The object that the index calls `nm`"
     obj = import_module(syms[nm])
-    for o in nm.removeprefix(f'{syms[nm]}.').split('.'): obj = inspect.getattr_static(obj, o)
-    return getattr(obj, '__func__', getattr(obj, 'fget', obj))   # what classmethods and properties wrap
+    for o in nm.removeprefix(f'{syms[nm]}.').split('.'): obj = getattr(obj, o)
+    return obj.fget if isinstance(obj, property) else obj
 
 @pytest.mark.parametrize('nm', syms)
 def test_documented(nm):
