@@ -1,5 +1,6 @@
 "Sphinx site from the notebooks in nbs/: `sphinx-build -W --keep-going docs _docs/html`"
 import sys
+from importlib.metadata import metadata
 from pathlib import Path
 here = Path(__file__).parent
 sys.path[:0] = [str(here), str(here.parent)]
@@ -8,7 +9,7 @@ from nbdev_sphinx import cfg, convert_all, docstring, external, source_url as li
 areas = {'0': 'Shared ground', 'transferability': 'Transferability', 'learning_curves': 'Learning curves', 'loss_data': 'Loss-data curves',
          'invariance': 'Invariance', 'studies': 'Studies', '9': 'Command line'}
 project = html_title = cfg.title
-copyright = author = 'the transfer-metrics authors'
+copyright = author = metadata(cfg.lib_name)['Author']
 extensions = ['myst_nb', 'sphinx.ext.autodoc', 'sphinx.ext.linkcode', 'sphinx_copybutton', 'sphinx-mathjax-offline']
 
 nb_execution_mode = 'off'
@@ -21,7 +22,6 @@ myst_heading_anchors = 4
 smartquotes = add_module_names = False
 autodoc_preserve_defaults = True
 autodoc_typehints = 'none'
-copybutton_exclude = '.linenos, .gp, .go'
 
 html_theme, pygments_style, pygments_dark_style = 'furo', 'github-light', 'github-dark'
 html_static_path, html_css_files = ['_static'], ['site.css']
