@@ -71,7 +71,8 @@ def markdown(s, folder=''):
         return re.sub(r'\]\((?![\w+.-]+:|#)([^)#\s]+)', _url, m[0]) if m[0].startswith('[') else m[0]
     return _markup.sub(_f, re.sub(r'^(:{3,}) *\{\.callout-(\w+)[^}]*\}', r'\1{\2}', s, flags=re.M))
 
-_inline = re.compile(r'`(?P<code>[^`]+)`|\$(?P<math>[^$]+)\$|\[(?P<text>[^\]]+)\]\((?P<url>(?:[^()\s]|\([^()]*\))+)\)|(?P<em>\*\*?\w[^*]*\*\*?)|[*_|\\]')
+_inline = re.compile(r'`(?P<code>[^`]+)`|\$(?P<math>[^$]+)\$|\[(?P<text>[^\]]+)\]\((?P<url>(?:[^()\s]|\([^()]*\))+)\)'
+                     r'|(?P<em>(?<![\w*])(?P<stars>\*\*?)[^\s*](?:[^*]*[^\s*])?(?P=stars)(?![\w*]))|[*_|\\]')
 
 def rst(s):
     "Inline markdown of a docstring or docment in reST"
