@@ -80,7 +80,7 @@ def chunks(
     rows = max(1, elements*(1 if x.device.type=='cpu' else 128)//max(1, x.shape[1]))
     for s in range(0, len(x), rows): yield slice(s, min(s+rows, len(x)))
 
-# %% ../nbs/00_core.ipynb #5b208248
+# %% ../nbs/00_core.ipynb #17e90a75
 class Labels(NamedTuple):
     "Labels as codes: `classes[codes]` are the labels that came in"
     codes: Tensor # integers in `[0, c)`, shape `[n]`
@@ -94,6 +94,7 @@ def as_labels(
 ) -> Labels: # Codes and the classes they stand for
     "Encode arbitrary labels; missing ones and a wrong length are a `ValueError`"
     if isinstance(labels, Tensor): labels = labels.detach().cpu().numpy()
+    elif isinstance(labels, np.ndarray): labels = labels.astype(labels.dtype.newbyteorder('='), copy=False)
     elif isinstance(labels, (list,tuple)): labels = pd.Series([o.item() if isinstance(o, Tensor) and o.ndim==0 else o for o in labels], dtype=object if not len(labels) else None)
     if (ndim := np.ndim(labels))!=1: raise ValueError(f'`{name}` must be one label a sample, shape [n], got shape {np.shape(labels) if ndim else type(labels).__name__}')
     if n is not None and len(labels)!=n: raise ValueError(f'`{name}` must have one entry for each of the {n} samples, got {len(labels)}')
