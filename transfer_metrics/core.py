@@ -247,7 +247,7 @@ def centred(
     n,mean = m.counts.sum(),m.sums.sum(0)/m.counts.sum()
     return torch.addr(symmetric(m.gram), mean, mean, alpha=-float(n)), m.sums-m.counts[:,None]*mean, mean
 
-# %% ../nbs/00_core.ipynb #1016711a
+# %% ../nbs/00_core.ipynb #483553c6
 def spectrum(
     x:Tensor, # Features, finite, shape `[n, d]`
     y:Tensor, # Class codes, shape `[n]`, or real targets, shape `[n, c]`
@@ -266,7 +266,7 @@ def spectrum(
         return Spectrum(w/k**2, (V.T@S.T)/w.sqrt()[:,None], m.counts, len(w)==n)
     K = x.new_zeros((n, n), dtype=torch.float64)
     for s in chunks(x.T):
-        v = x[:,s].double()
+        v = x[:,s].to(torch.float64, copy=True)
         mean = v.mean(0) if center else v.new_zeros(v.shape[1])
         v -= mean
         if equilibrate: v *= _inverse_std(v.square().sum(0), mean, n, d)
