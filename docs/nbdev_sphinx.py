@@ -19,7 +19,7 @@ lib = cfg.lib_path.name
 blob = f'{cfg.git_url}/blob/{cfg.branch}'
 index = import_module(f'{lib}._modidx').d['syms']
 syms = {k: m for m,ks in index.items() for k in ks}
-full = {k.removeprefix(f'{m}.'): k for k,m in syms.items()}
+full = {n: k for k,m in syms.items() for s in [k.removeprefix(f'{m}.')] for n in (s, f'tm.{s}', k.removeprefix(f'{lib}.'), k)}   # by all that it may be called
 lookup = NbdevLookup()
 lookup.aliases = dict(np='numpy', pd='pandas', nn='torch.nn', F='torch.nn.functional')
 
@@ -65,10 +65,13 @@ _markup = re.compile(r'```.*?```|\$\$.*?\$\$|(?<!`)`(?P<code>[^`\n]+)`(?!`)|!?\[
 
 def markdown(s, folder=''):
     "Quarto and nbdev idioms in MyST; relative links, from `folder` in that of the notebooks, lead to pages or to GitHub"
-    def _url(m): return f']({page_of(m[1])}.ipynb' if m[1].endswith('.ipynb') else f"]({blob}/{normpath(f'{cfg.nbs_path.name}/{folder}/{m[1]}')}"
+    def _url(m):
+        path,anchor = m[1],m[2].lower()   # Jupyter keeps capitals in anchors, pages do not
+        if path.endswith('.ipynb'): return f']({page_of(path)}.ipynb{anchor}'
+        return f"]({blob}/{normpath(f'{cfg.nbs_path.name}/{folder}/{path}')}{anchor}" if path else f']({anchor}'
     def _f(m):
         if m['code']: return xref(m['code'], '{{py:obj}}`{} <{}>`', '[`{}`]({})', '`{}`')
-        return re.sub(r'\]\((?![\w+.-]+:|#)([^)#\s]+)', _url, m[0]) if m[0].startswith('[') else m[0]
+        return re.sub(r'\]\((?![\w+.-]+:)([^)#\s]*)(#?[^)\s]*)', _url, m[0]) if m[0].startswith('[') else m[0]
     return _markup.sub(_f, re.sub(r'^(:{3,}) *\{\.callout-(\w+)[^}]*\}', r'\1{\2}', s, flags=re.M))
 
 _inline = re.compile(r'`(?P<code>[^`]+)`|\$(?P<math>[^$]+)\$|\[(?P<text>[^\]]+)\]\((?P<url>(?:[^()\s]|\([^()]*\))+)\)'
@@ -192,7 +195,7 @@ def docstring(app, what, name, obj, options, lines):
 def external(app, env, node, cont):
     "Resolve a reference to another library"
     name = node.get('reftarget', '')
-    url = next(filter(None, (url_of(pre+name) for pre in ('', 'builtins.', 'torch.', 'collections.abc.', 'pathlib.'))), None)
+    url = next(filter(None, (url_of(pre+name) for pre in ('', 'builtins.', 'torch.', 'torch.utils.data.', 'collections.abc.', 'pathlib.'))), None)
     if url: return reference('', '', cont, refuri=url, internal=False)
 
 def source_url(domain, info):
