@@ -145,4 +145,8 @@ d = { 'settings': { 'branch': 'main',
                                                         'transfer_metrics.transferability.logme.logme': ( 'transferability/logme.html#logme',
                                                                                                           'transfer_metrics/transferability/logme.py')},
             'transfer_metrics.transferability.nce': { 'transfer_metrics.transferability.nce.nce': ( 'transferability/nce.html#nce',
-                                                                                                    'transfer_metrics/transferability/nce.py')}}}
+                                                                                                    'transfer_metrics/transferability/nce.py')},
+            'transfer_metrics.transferability.retrain_head': { 'transfer_metrics.transferability.retrain_head._fit': ( 'transferability/retrain_head.html#_fit',
+                                                                                                                       'transfer_metrics/transferability/retrain_head.py'),
+                                                               'transfer_metrics.transferability.retrain_head.retrain_head': ( 'transferability/retrain_head.html#retrain_head',
+                                                                                                                               'transfer_metrics/transferability/retrain_head.py')}}}
