@@ -1,8 +1,8 @@
 "H-score, plain and with Ledoit-Wolf shrinkage, of 50,000 x 2,048 features in float32, 100 classes: `python benchmarks/h_score.py [n d c]`"
 import sys
 
-import numpy as np
 from _measure import gaussian_features, machine, measure, report
+import numpy as np
 from scipy.linalg import blas, eigh
 from sklearn.covariance import LedoitWolf
 
