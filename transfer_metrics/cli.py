@@ -139,7 +139,7 @@ def _retrained(train, test):
     from transfer_metrics.transferability.retrain_head import retrain_head
     return {k: retrain_head(o.features, o.labels, (test[k].features, test[k].labels)) for k,o in train.items() if o.features is not None}
 
-# %% ../nbs/90_cli.ipynb #6c98ea42
+# %% ../nbs/90_cli.ipynb #36cfd860
 @command
 def rank(
     models:str='', # torchvision models, separated by commas, such as resnet18,resnet50; needs --dataset, --images or --npy
@@ -162,7 +162,7 @@ def rank(
     plot:str='', # write the ranking as a picture to this file
     json:str='', # write scores, accuracies and agreement to this file
     progress:bool=True, # show progress
-):
+) -> None: # Nothing: tables on stdout, files where asked for
     "Score and rank models for a labelled data set; with no arguments, on the embedded digits zoo"
     import pandas as pd
     from transfer_metrics.models import Outputs

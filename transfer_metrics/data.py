@@ -104,7 +104,7 @@ def _source(name):
     n = len(a)
     return x[:n][keep[:n]],y[:n][keep[:n]],x[n:][keep[n:]],y[n:][keep[n:]]
 
-# %% ../nbs/03_data.ipynb #9899a559
+# %% ../nbs/03_data.ipynb #6bd12c6e
 class SourceNet(nn.Module):
     "A small network for 8 x 8 images: two convolutions, a representation of 16 numbers, a linear head"
     def __init__(self,
@@ -117,7 +117,11 @@ class SourceNet(nn.Module):
                                   nn.Flatten(), nn.Linear(128, 16), nn.Tanh())
         self.head = nn.Linear(16, c)
 
-    def forward(self, x): return self.head(self.body(x))
+    def forward(self,
+        x:Tensor, # Images, shape `[n, 1, 8, 8]`
+    ) -> Tensor: # Logits, shape `[n, c]`
+        "Logits of the source classes"
+        return self.head(self.body(x))
 
 # %% ../nbs/03_data.ipynb #4b93225e
 _recipe = dict(version=1, epochs=25, batch_size=64, lr=3e-3, few=40)
