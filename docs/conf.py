@@ -15,6 +15,7 @@ extensions = ['myst_nb', 'sphinx.ext.autodoc', 'sphinx.ext.linkcode', 'sphinx_co
 nb_execution_mode = 'off'
 nb_output_stderr = 'remove'
 nb_merge_streams = True
+nb_render_markdown_format = 'myst'
 nb_ipywidgets_js = {}
 nb_code_prompt_show = nb_code_prompt_hide = 'Show code'
 myst_enable_extensions = ['amsmath', 'attrs_inline', 'colon_fence', 'deflist', 'dollarmath']
