@@ -32,7 +32,8 @@ class show_source(Processor):
         d = cell.directives_
         if cell.cell_type!='code' or 'export' not in d or only_imports(cell): return
         d['exports'] = d.pop('export')
-        names = [getattr(o, 'name', None) or ast.unparse(o.targets[0]) for o in cell.parsed_() if isinstance(o, (ast.FunctionDef, ast.ClassDef, ast.Assign))]
+        names = [getattr(o, 'name', None) or ast.unparse(getattr(o, 'target', None) or o.targets[0]) for o in cell.parsed_()
+                 if isinstance(o, (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign))]
         cell.source = f"#| code-fold: true\n#| code-summary: Source of {', '.join(names)}\n{cell.source}"
 
 class Procs(FilterDefaults):
