@@ -206,7 +206,7 @@ def from_loss_data(cls:Curve,
         df = df if name is None else df[df['name']==name]
     return Curve(*_grid_of(df, 'samples', 'val_loss', 'seed'), direction=direction, **options)
 
-# %% ../../nbs/learning_curves/01_curve.ipynb #c2526115
+# %% ../../nbs/learning_curves/01_curve.ipynb #8e5952ed
 class AsymptoteFit(NamedTuple):
     "A law with a limit, $p^* - a\\,n^{-b}$ (power) or $p^* - a\\,e^{-bn}$ (exp); for many curves an array each"
     p_star: Any # the limit
@@ -251,7 +251,7 @@ def fit_asymptote(
     curve:Curve, # Learning curve
     model:str='power', # 'power' or 'exp'
 ) -> AsymptoteFit: # Limit, parameters, residual and whether the data determine them
-    "AsymptoteFit a law with a limit to the measured points"
+    "Fit a law with a limit to the measured points"
     if model not in ('power','exp'): raise ValueError(f"`model` must be 'power' or 'exp', got {model!r}")
     f = _fit(curve.n, np.atleast_2d(curve.perf), model)
     return f if curve.many else AsymptoteFit(*(x[0].item() for x in f))
