@@ -44,7 +44,7 @@ def _common_grid(n, perf):
     grid = grid[(lo<=grid)&(grid<=hi)]
     return grid,np.stack([np.interp(grid, m, p) for m,p in runs])
 
-# %% ../../nbs/learning_curves/01_curve.ipynb #fdc3df8d
+# %% ../../nbs/learning_curves/01_curve.ipynb #87505a26
 def _asymptote(a, k):
     "The option `asymptote` of a curve of `k` points, checked; an integer becomes `('mean', k)`"
     if a in ('last','max','power','exp'): return a
@@ -78,6 +78,11 @@ class Curve:
     def perf(self) -> np.ndarray: # Shape `[k]`; `[r, k]` of many curves
         "Performance at each `n`: the mean over runs"
         return self.runs if self.many else self.runs.mean(0)
+
+    @property
+    def p0(self) -> Any: # A float; of many curves an array, shape `[r]`
+        "First level $p^0$, in the unit of the curve"
+        return self.perf[:,0] if self.many else float(self.perf[0])
 
     @property
     def p_star(self) -> Any: # A float; of many curves an array, shape `[r]`

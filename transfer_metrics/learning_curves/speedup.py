@@ -76,12 +76,12 @@ def _pieces(b, t, lo, hi):
     base,transfer = ([n[inside] for n in _on_edge(s, mine.cumsum(1), u, v)] for s,mine in ((b,of<kb), (t,(of>=kb)&(of<kb+kt))))
     return _Pieces(inside.nonzero()[0], (v-u)[inside], tuple(base), tuple(transfer))
 
-# %% ../../nbs/learning_curves/02_speedup.ipynb #981a4941
+# %% ../../nbs/learning_curves/02_speedup.ipynb #8c1c290c
 def _average(base, transfer, span, on_pieces, at_level):
-    "Mean over the levels of `span(b, t)`, of a quantity given by its mean on pieces; on a span of no length, by its value at the level"
+    "Mean over the levels of `span(b, t, snap)`, of a quantity given by its mean on pieces; on a span of no length, by its value at the level"
     _check_pair(base, transfer)
-    (b,t),_ = _sides(base, transfer)
-    lo,hi = (f(*o) for o in [span(b, t)] for f in (np.minimum,np.maximum))
+    (b,t),snap = _sides(base, transfer)
+    lo,hi = (f(*o) for o in [span(b, t, snap)] for f in (np.minimum,np.maximum))
     o = _pieces(b, t, lo, hi)
     parts,r = o.length*on_pieces(o.base, o.transfer),len(b.q)
     total = np.where(np.bincount(o.row, parts==-np.inf, r)>0, -np.inf, np.bincount(o.row, parts, r)) # never inf - inf
@@ -89,16 +89,16 @@ def _average(base, transfer, span, on_pieces, at_level):
     if (point := (hi==lo)[:,0]).any(): mean = np.where(point, at_level(_reach(b, lo), _reach(t, lo))[:,0], mean)
     return mean if base.many or transfer.many else float(mean[0])
 
-# %% ../../nbs/learning_curves/02_speedup.ipynb #c7d049df
+# %% ../../nbs/learning_curves/02_speedup.ipynb #b02dc567
 @metric(needs='curves', unit='×', range=(0, math.inf), source='[Dietterich 2006](https://core.ac.uk/works/153926138)')
 def integrated_speedup(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
 ) -> Any: # Factor in $[0, \infty]$, higher is better; of many curves an array
     "Mean speedup over the levels from where transfer starts to where the base ends, [Dietterich 2006](https://core.ac.uk/works/153926138)"
-    return _average(base, transfer, lambda b, t: (t.p0,b.end), _mean_ratio, _ratio)
+    return _average(base, transfer, lambda b, t, _: (t.p0,b.end), _mean_ratio, _ratio)
 
-# %% ../../nbs/learning_curves/02_speedup.ipynb #5cdd6ddc
+# %% ../../nbs/learning_curves/02_speedup.ipynb #659ae500
 def _mean_log(n):
     "Mean of the logarithm along pieces"
     c,d = n
@@ -117,4 +117,4 @@ def mean_log_speedup(
     transfer:Curve, # With transfer
 ) -> Any: # Natural logarithm of a factor, higher is better, 0 is no gain; of many curves an array
     "Mean of ln speedup over the levels above both starts and below both ends; its exponential is the geometric mean speedup"
-    return _average(base, transfer, lambda b, t: (np.maximum(b.p0, t.p0),np.minimum(b.end, t.end)), _mean_log_ratio, _log_ratio)
+    return _average(base, transfer, lambda b, t, _: (np.maximum(b.p0, t.p0),np.minimum(b.end, t.end)), _mean_log_ratio, _log_ratio)
