@@ -54,7 +54,7 @@ def average_relative_reduction(
     "Mean over the levels of the share of the data that transfer saves, [Dietterich 2006](https://core.ac.uk/works/153926138)"
     return _average(base, transfer, _span(span, base, transfer), lambda n, m: 1-_mean_ratio(m, n), lambda n, m: 1-_ratio(m, n))
 
-# %% ../../nbs/learning_curves/03_relative_reduction.ipynb #b80a9ec6
+# %% ../../nbs/learning_curves/03_relative_reduction.ipynb #00f8e538
 def _symmetric_ratio(n, m):
     "Symmetric reduction from the base's `n` to transfer's `m`"
     return np.where(m<=n, 1-_ratio(m, n), _ratio(n, m)-1)
@@ -66,7 +66,7 @@ def _mean_symmetric(base, transfer):
         ahead = a+b<=c+d
         r = _mean_ratio((np.where(ahead, a, c),np.where(ahead, b, d)), (np.where(ahead, c, a),np.where(ahead, d, b)))
         return np.where(ahead, 1-r, r-1)
-    with np.errstate(invalid='ignore'):
+    with np.errstate(divide='ignore', invalid='ignore'):
         t = np.where((a-c)*(b-d)<0, (a-c)/((a-c)-(b-d)), 1.)
         n,m = (np.where(t<1, x+t*(y-x), y) for x,y in (base,transfer))
     return t*one_sided(c, n, a, m)+(1-t)*one_sided(n, d, m, b)
