@@ -6,7 +6,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
+os.environ.setdefault('OMP_WAIT_POLICY', 'passive') # threads that wait for each other must not count as work: read when torch
+os.environ.setdefault('OPENBLAS_THREAD_TIMEOUT', '4') # and NumPy are imported, so import this module first
+import numpy as np # noqa: E402
 
 
 class Run(NamedTuple):

@@ -15,16 +15,19 @@ extensions = ['myst_nb', 'sphinx.ext.autodoc', 'sphinx.ext.linkcode', 'sphinx_co
 nb_execution_mode = 'off'
 nb_output_stderr = 'remove'
 nb_merge_streams = True
+nb_render_markdown_format = 'myst'
 nb_ipywidgets_js = {}
 nb_code_prompt_show = nb_code_prompt_hide = 'Show code'
 myst_enable_extensions = ['amsmath', 'attrs_inline', 'colon_fence', 'deflist', 'dollarmath']
 myst_heading_anchors = 4
-smartquotes = add_module_names = False
+smartquotes_action = 'D'   # dashes only: quotes in docments are often code
+mathjax3_config = {'chtml': {'scale': .93}}
+add_module_names = False
 autodoc_preserve_defaults = True
 autodoc_typehints = 'none'
 
 html_theme, pygments_style, pygments_dark_style = 'furo', 'github-light', 'github-dark'
-html_static_path, html_css_files = ['_static'], ['site.css']
+html_static_path, html_css_files, html_js_files = ['_static'], ['site.css'], ['site.js']
 html_favicon = html_logo = '_static/logo.svg'
 html_copy_source = html_show_sourcelink = False
 html_theme_options = dict(top_of_page_buttons=[])

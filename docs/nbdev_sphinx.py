@@ -2,6 +2,7 @@
 import ast
 import inspect
 import re
+from functools import cache
 from importlib import import_module
 from itertools import chain
 from os.path import normpath
@@ -19,7 +20,7 @@ lib = cfg.lib_path.name
 blob = f'{cfg.git_url}/blob/{cfg.branch}'
 index = import_module(f'{lib}._modidx').d['syms']
 syms = {k: m for m,ks in index.items() for k in ks}
-full = {k.removeprefix(f'{m}.'): k for k,m in syms.items()}
+full = {n: k for k,m in syms.items() for s in [k.removeprefix(f'{m}.')] for n in (s, f'tm.{s}', k.removeprefix(f'{lib}.'), k)}   # by all that it may be called
 lookup = NbdevLookup()
 lookup.aliases = dict(np='numpy', pd='pandas', nn='torch.nn', F='torch.nn.functional')
 
@@ -31,7 +32,8 @@ class show_source(Processor):
         d = cell.directives_
         if cell.cell_type!='code' or 'export' not in d or only_imports(cell): return
         d['exports'] = d.pop('export')
-        names = [getattr(o, 'name', None) or ast.unparse(o.targets[0]) for o in cell.parsed_() if isinstance(o, (ast.FunctionDef, ast.ClassDef, ast.Assign))]
+        names = [getattr(o, 'name', None) or ast.unparse(getattr(o, 'target', None) or o.targets[0]) for o in cell.parsed_()
+                 if isinstance(o, (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign))]
         cell.source = f"#| code-fold: true\n#| code-summary: Source of {', '.join(names)}\n{cell.source}"
 
 class Procs(FilterDefaults):
@@ -54,42 +56,54 @@ def url_of(name):
     url = lookup.doc(name)
     return url and url.replace('/reference/reference/', '/reference/')   # nbdev-scipy doubles the folder
 
-def xref(code, ours, theirs, literal):
-    "What stands in backticks, in the format `ours`, `theirs` (a name of another library) or `literal` (no known name)"
+@cache
+def symbols(path):
+    "Short names of the symbols that the notebook at `path` defines, and their full ones"
+    return {k.removeprefix(f'{m}.'): k for m,ks in index.items() for k,(url,_) in ks.items() if url.startswith(f'{page_of(path)}.html#')}
+
+def xref(code, own, ours, theirs, literal):
+    "What stands in backticks, in the format `ours` (a name of `own`, else of the package), `theirs` (of another library) or `literal` (no known name)"
     name = code.removesuffix('()')
-    if name in full: return ours.format(code, full[name])
+    if k := own.get(name) or full.get(name): return ours.format(code, k)
     url = url_of(name)
     return theirs.format(code, url) if url else literal.format(code)
 
+_badge = re.compile(r'\[!\[Open In Colab\]\([^)]*\)\]\(([^)]*)\)')
 _markup = re.compile(r'```.*?```|\$\$.*?\$\$|(?<!`)`(?P<code>[^`\n]+)`(?!`)|!?\[[^\]\n]*\]\([^)\n]*\)', re.S)
 
-def markdown(s, folder=''):
-    "Quarto and nbdev idioms in MyST; relative links, from `folder` in that of the notebooks, lead to pages or to GitHub"
-    def _url(m): return f']({page_of(m[1])}.ipynb' if m[1].endswith('.ipynb') else f"]({blob}/{normpath(f'{cfg.nbs_path.name}/{folder}/{m[1]}')}"
+def markdown(s, nb=Path(cfg.readme_nb)):
+    "Quarto and nbdev idioms in MyST; relative links, from the notebook at `nb`, lead to pages or to GitHub"
+    def _url(m):
+        path,anchor = m[1],m[2].lower()   # Jupyter keeps capitals in anchors, pages do not
+        if path.endswith('.ipynb'): return f']({page_of(path)}.ipynb{anchor}'
+        return f"]({blob}/{normpath(Path(cfg.nbs_path.name)/nb.parent/path)}{anchor}" if path else f']({anchor}'
     def _f(m):
-        if m['code']: return xref(m['code'], '{{py:obj}}`{} <{}>`', '[`{}`]({})', '`{}`')
-        return re.sub(r'\]\((?![\w+.-]+:|#)([^)#\s]+)', _url, m[0]) if m[0].startswith('[') else m[0]
-    return _markup.sub(_f, re.sub(r'^(:{3,}) *\{\.callout-(\w+)[^}]*\}', r'\1{\2}', s, flags=re.M))
+        if m['code']: return xref(m['code'], symbols(nb), '{{py:obj}}`{} <{}>`', '[`{}`]({})', '`{}`')
+        return re.sub(r'\]\((?![\w+.-]+:)([^)#\s]*)(#?[^)\s]*)', _url, m[0]) if m[0].startswith('[') else m[0]
+    s = re.sub(r'^(:{3,}) *\{\.callout-(\w+)[^}]*\}', r'\1{\2}', s, flags=re.M)
+    return _markup.sub(_f, _badge.sub(r'[Colab](\1){.button .colab}', s))
 
 _inline = re.compile(r'`(?P<code>[^`]+)`|\$(?P<math>[^$]+)\$|\[(?P<text>[^\]]+)\]\((?P<url>(?:[^()\s]|\([^()]*\))+)\)'
-                     r'|(?P<em>(?<![\w*])(?P<stars>\*\*?)[^\s*](?:[^*]*[^\s*])?(?P=stars)(?![\w*]))|[*_|\\]')
+                     r'|(?P<option>(?<![\w-])--\w[\w-]*)|(?P<em>(?<![\w*])(?P<stars>\*\*?)[^\s*](?:[^*]*[^\s*])?(?P=stars)(?![\w*]))|[*_|\\]')
 
 def rst(s):
     "Inline markdown of a docstring or docment in reST"
     def _f(m):
-        if m['code']: res = xref(m['code'], ':py:obj:`{} <{}>`', '`{} <{}>`__', '``{}``')
+        if m['code']: res = xref(m['code'], {}, ':py:obj:`{} <{}>`', '`{} <{}>`__', '``{}``')
         elif m['math']: res = f":math:`{m['math']}`"
+        elif m['option']: res = f"``{m['option']}``"
         elif m['text']: res = f"`{m['text']} <{m['url']}>`__"
         else: return m['em'] or f'\\{m[0]}'
         return rf'\ {res}\ '   # an escaped space: nothing on the page, but markup may touch a letter
     return _inline.sub(_f, s)
 
-def autodoc(name, shown):
-    "Directive for the symbol `name`; a class brings those public methods that no `show_doc` of the notebook, one of `shown`, documents itself"
-    obj = obj_of(full[name])
-    if not inspect.isclass(obj): return f".. auto{'property' if isinstance(obj, property) else 'method' if '.' in name else 'function'}:: {full[name]}"
-    own = [k.removeprefix(f'{name}.') for k in full if k.startswith(f'{name}.') and k not in shown and not k.startswith(f'{name}._')]
-    return f'.. autoclass:: {full[name]}' + (f"\n   :members: {', '.join(own)}" if own else '')
+def autodoc(name, own, shown):
+    "Directive for `name`, which a notebook that defines `own` shows; a class brings its public methods but those that have a place of their own in `shown`"
+    k = own.get(name) or full[name]
+    obj = obj_of(k)
+    if not inspect.isclass(obj): return f".. auto{'property' if isinstance(obj, property) else 'method' if '.' in name else 'function'}:: {k}"
+    members = [o.removeprefix(f'{name}.') for o in own if o.startswith(f'{name}.') and o not in shown and not o.startswith(f'{name}._')]
+    return f'.. autoclass:: {k}' + (f"\n   :members: {', '.join(members)}" if members else '')
 
 def buttons(path):
     "Links to the notebook at `path`, below the title of its page"
@@ -98,15 +112,15 @@ def buttons(path):
     return mk_cell(f'[Open in Colab]({colab}){{.button .colab}} [Notebook]({blob}/{p}){{.button}}', 'markdown')
 
 _tags = {('echo','false'): 'remove-input', ('output','false'): 'remove-output', ('include','false'): 'remove-cell', ('code-fold','true'): 'hide-input'}
-_badge = re.compile(r'\[!\[Open In Colab\]\([^)]*\)\]\(([^)]*)\)')
 _widget = 'application/vnd.jupyter.widget-view+json'
 
-def code(c):
-    "Turn the directives of the code cell `c` into metadata for myst-nb, fold imports, drop progress bars"
+def code(c, nb):
+    "Turn the directives of the code cell `c` into metadata for myst-nb and Markdown outputs into MyST, fold imports, drop progress bars"
     if only_imports(c): c.source = f'#| code-fold: true\n#| code-summary: Imports\n{c.source}'
     ds = {k: v.strip().strip('"\'') for k,v in re.findall(r'^#\|\s*([\w-]+):?(.*)', c.source, re.M)}
     c.source = re.sub(r'^#\|.*\n?', '', c.source, flags=re.M)
     c.outputs = [o for o in c.get('outputs', []) if _widget not in o.get('data', {})]
+    for d in (o.data for o in c.outputs if 'text/markdown' in o.get('data', {})): d['text/markdown'] = markdown(d['text/markdown'], nb)
     widths = [o.metadata['image/png']['width'] for o in c.outputs if 'image/png' in o.get('metadata', {})]
     caption = ds.get('fig-cap')
     image = dict(alt=ds.get('fig-alt') or caption or 'Figure', **({'width': f'{widths[0]}px'} if widths else {}))
@@ -119,18 +133,19 @@ def convert(path):
     nb = read_nb(cfg.nbs_path/path)
     Procs()(nb)
     shown = {c.id: m[1] for c in nb.cells if c.cell_type=='code' and (m:=re.search(r'^show_doc\(([\w.]+)', c.source, re.M))}
-    cells,at = [],0
+    own,cells,at = symbols(path),[],0
     for c in nb.cells:
         if c.id in shown:   # nbdev adds these after an exported cell; here they go above it
-            cells.insert(at if c.get('has_sd') else len(cells), mk_cell(f'```{{eval-rst}}\n{autodoc(shown[c.id], shown.values())}\n```', 'markdown'))
+            cells.insert(at if c.get('has_sd') else len(cells), mk_cell(f'```{{eval-rst}}\n{autodoc(shown[c.id], own, shown.values())}\n```', 'markdown'))
             continue
-        if c.cell_type=='code': code(c)
-        else: c.source = markdown(_badge.sub('' if '\n' not in c.source.strip() else r'[Colab](\1){.button .colab}', c.source), path.parent)
+        if c.cell_type=='code': code(c, path)
+        else: c.source = '' if _badge.fullmatch(c.source.strip()) else markdown(c.source, path)
         at = len(cells)
         cells.append(c)
     nb.cells = cells[:1] + [buttons(path)] + cells[1:]
     for i,c in enumerate(nb.cells): c.id = f'{i}'
-    nb.metadata = dict(language_info=dict(name='python', pygments_lexer='ipython3'))
+    lines = [100*i for i in range(1, len(nb.cells)+2)]   # where warnings place each cell; reST is parsed behind as many empty lines, 10,000 a cell by default
+    nb.metadata = dict(language_info=dict(name='python', pygments_lexer='ipython3'), source_map=lines)
     return nb
 
 def by_area(areas):
@@ -142,13 +157,12 @@ def by_area(areas):
 
 def api_index(groups):
     "Markdown that lists the public names of each area by module, with the first line of their docstrings"
-    res = [f'# API index\n\nAll of these are at hand after `import {lib} as tm`. A name leads to its documentation; methods are in the {{ref}}`genindex`.']
+    res = [f'# API index\n\nEverything but the command line is at hand after `import {lib} as tm`. A name leads to its documentation; methods are in the {{ref}}`genindex`.']
     for caption,paths in groups.items():
         rows,shown = [],None
-        for page,m,k in ((page_of(p), m, k) for p in paths for m,ks in index.items() for k,(url,_) in ks.items() if url.startswith(f'{page_of(p)}.html#')):
-            name = k.removeprefix(f'{m}.')
+        for path,name,k in ((p, *o) for p in paths for o in symbols(p).items()):
             if '.' in name or name.startswith('_'): continue
-            module,shown = '' if m==shown else f"[{m.removeprefix(f'{lib}.')}]({page}.ipynb)",m
+            module,shown = '' if syms[k]==shown else f"[{syms[k].removeprefix(f'{lib}.')}]({page_of(path)}.ipynb)",syms[k]
             doc = markdown((inspect.getdoc(obj_of(k)) or '').split('\n')[0]).replace('|', r'\|')
             rows.append(f'| {module} | {{py:obj}}`{name} <{k}>` | {doc} |')
         if rows: res.append(f'## {caption}\n\n| module | name | what it gives |\n| --- | --- | --- |\n' + '\n'.join(rows))
@@ -192,7 +206,7 @@ def docstring(app, what, name, obj, options, lines):
 def external(app, env, node, cont):
     "Resolve a reference to another library"
     name = node.get('reftarget', '')
-    url = next(filter(None, (url_of(pre+name) for pre in ('', 'builtins.', 'torch.', 'collections.abc.', 'pathlib.'))), None)
+    url = next(filter(None, (url_of(pre+name) for pre in ('', 'builtins.', 'torch.', 'torch.utils.data.', 'collections.abc.', 'pathlib.'))), None)
     if url: return reference('', '', cont, refuri=url, internal=False)
 
 def source_url(domain, info):

@@ -22,9 +22,11 @@ def absolute(s):
 
 def table(html):
     "The HTML of a data frame as a Markdown table, columns of numbers to the right"
-    rows = [[unescape(o.strip()).replace('|', r'\|') for o in re.findall(r'<t[hd].*?>(.*?)</t[hd]>', r, re.S)] for r in re.findall(r'<tr.*?>(.*?)</tr>', html, re.S)]
-    right = [all(re.fullmatch(r'[-+−]?[\d.,]+(e[-+]?\d+)?( ?%)?|nan|NaN|[-−]?inf', o) for o in col) for col in zip(*rows[1:], strict=True)]
-    return '\n'.join(f'| {" | ".join(r)} |' for r in [rows[0], ['---:' if o else '---' for o in right], *rows[1:]])
+    head,body = ([[unescape(o.strip()).replace('|', r'\|') for o in re.findall(r'<t[hd].*?>(.*?)</t[hd]>', r, re.S)] for r in re.findall(r'<tr.*?>(.*?)</tr>', part, re.S)]
+                 for part in html.split('<tbody>'))
+    names = [next(filter(None, reversed(col)), '') for col in zip(*head, strict=True)]   # the name of the index stands in a row of its own
+    right = [all(re.fullmatch(r'[-+−]?[\d.,]+(e[-+]?\d+)?( ?%)?|nan|NaN|[-−]?inf', o) for o in col) for col in zip(*body, strict=True)]
+    return '\n'.join(f'| {" | ".join(r)} |' for r in [names, ['---:' if o else '---' for o in right], *body])
 
 def output(o, alt):
     "Markdown of one output; a figure is written to its file"
@@ -50,7 +52,7 @@ def parts(nb):
         if src and ds.get('echo')!='false':
             src = f'```python\n{src}\n```'
             yield f'<details><summary>Code</summary>\n\n{src}\n\n</details>' if ds.get('code-fold')=='true' else src
-        if ds.get('output')!='false': yield from (output(o, ds.get('fig-alt') or ds.get('fig-cap', '')) for o in c.outputs)
+        if ds.get('output')!='false': yield from (output(o, ds.get('fig-alt') or ds.get('fig-cap', 'Figure')) for o in c.outputs)
 
 if __name__=='__main__':
     rmtree(figures, ignore_errors=True)

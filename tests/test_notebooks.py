@@ -9,6 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 import pytest
 from execnb.shell import CaptureShell
+from fastcore.basics import AttrDict
 from fastcore.nbio import read_nb
 from nbdev.config import get_config
 from nbdev.doclinks import nbglob
@@ -93,8 +94,8 @@ def test_comparison():
     "The comparison above is itself compared"
     for a,b in [('0.6474 [1e-3]', '0.6471 [0.001]'), ('-0.0', '2e-17'), ('12.345', '12.3456')]: assert same(a, b)
     for a,b in [('0.647', '0.648'), ('3 rows', '4 rows'), ('0.5', 'nan'), ('a 0.5', 'b 0.5'), ('1.0', '1.0 2.0'), ('1e-5', '2e-5')]: assert not same(a, b)
-    o = dict(output_type='execute_result', data={'text/plain': ['<f at 0x7f12ab>']})
-    assert shown([type('O', (dict,), {'output_type': 'execute_result'})(o)])==['<f>']
+    outs = [AttrDict(output_type='execute_result', data={'text/plain': ['<f at 0x7f12ab>']}), AttrDict(output_type='stream', name='stderr', text='50%')]
+    assert shown(outs)==['<f>']
 
 def test_replacement():
     "Definitions of every form become imports"

@@ -9,7 +9,7 @@ __all__ = ['ArrayLike', 'as_tensor', 'as_matrix', 'as_features', 'chunks', 'Labe
            'like', 'segment_sums', 'class_sums', 'add_gram', 'symmetric', 'Moments', 'mean_shift', 'Spectrum',
            'centred', 'spectrum', 'Metric', 'metric', 'registry', 'metrics']
 
-# %% ../nbs/00_core.ipynb #634187f9
+# %% ../nbs/00_core.ipynb #7ae6a5e2
 import inspect
 import math
 import warnings
@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from scipy.linalg import blas, eigh
 from torch import Tensor
 
 # %% ../nbs/00_core.ipynb #d8c7ccb4
@@ -163,14 +162,15 @@ def class_sums(
         res += segment_sums(x[s].double(), codes[s], c)
     return res
 
-# %% ../nbs/00_core.ipynb #2e5fcd9a
+# %% ../nbs/00_core.ipynb #4cb24641
 def add_gram(
-    G:Tensor, # Running sum, `float64`, shape `[d, d]`; only its lower triangle is valid on a CPU
+    G:Tensor, # Running sum, `float64`, shape `[d, d]`; only its lower triangle is valid
     v:Tensor, # Rows to add, `float64`, shape `[b, d]`
 ) -> None: # Nothing; `G` is changed
     "Add $v^\\top v$ to `G` in place; `symmetric` completes it"
-    if v.device.type=='cpu': blas.dsyrk(1., v.contiguous().numpy().T, 1., G.numpy().T, overwrite_c=1)
-    else: G.addmm_(v.T, v)
+    d = len(G)
+    width = max(192, -(-d//8))
+    for i in range(0, d, width): G[i:i+width,:i+width].addmm_(v[:,i:i+width].T, v[:,:i+width])
 
 def symmetric(
     G:Tensor, # Square matrix whose lower triangle is valid, shape `[d, d]`; completed
@@ -214,7 +214,7 @@ def mean_shift(
     "Mean of the first rows of `x`: near enough to the data to serve as its origin"
     return x[next(chunks(x))].double().mean(0)
 
-# %% ../nbs/00_core.ipynb #f61f679f
+# %% ../nbs/00_core.ipynb #9ecc5ea4
 class Spectrum(NamedTuple):
     "Squared singular values of the features, and the targets in the basis of left singular vectors"
     values: Tensor # $\lambda$ above the rank tolerance, ascending, shape `[r]`
@@ -224,9 +224,7 @@ class Spectrum(NamedTuple):
 
 def _eigh(G, n, d):
     "Eigenvalues above the rank tolerance, ascending, and their eigenvectors"
-    if G.device.type=='cpu':
-        w,V = map(torch.from_numpy, eigh(G.numpy().T, driver='evd', overwrite_a=True, check_finite=False))
-    else: w,V = torch.linalg.eigh(G)
+    w,V = torch.linalg.eigh(G)
     keep = w>max(n, d)*torch.finfo(torch.float64).eps*max(float(w[-1]), 0.)
     return w[keep],V[:,keep]
 
@@ -249,7 +247,7 @@ def centred(
     n,mean = m.counts.sum(),m.sums.sum(0)/m.counts.sum()
     return torch.addr(symmetric(m.gram), mean, mean, alpha=-float(n)), m.sums-m.counts[:,None]*mean, mean
 
-# %% ../nbs/00_core.ipynb #1016711a
+# %% ../nbs/00_core.ipynb #483553c6
 def spectrum(
     x:Tensor, # Features, finite, shape `[n, d]`
     y:Tensor, # Class codes, shape `[n]`, or real targets, shape `[n, c]`
@@ -268,7 +266,7 @@ def spectrum(
         return Spectrum(w/k**2, (V.T@S.T)/w.sqrt()[:,None], m.counts, len(w)==n)
     K = x.new_zeros((n, n), dtype=torch.float64)
     for s in chunks(x.T):
-        v = x[:,s].double()
+        v = x[:,s].to(torch.float64, copy=True)
         mean = v.mean(0) if center else v.new_zeros(v.shape[1])
         v -= mean
         if equilibrate: v *= _inverse_std(v.square().sum(0), mean, n, d)
