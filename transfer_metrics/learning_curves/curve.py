@@ -44,7 +44,7 @@ def _common_grid(n, perf):
     grid = grid[(lo<=grid)&(grid<=hi)]
     return grid,np.stack([np.interp(grid, m, p) for m,p in runs])
 
-# %% ../../nbs/learning_curves/01_curve.ipynb #87505a26
+# %% ../../nbs/learning_curves/01_curve.ipynb #ea467095
 def _asymptote(a, k):
     "The option `asymptote` of a curve of `k` points, checked; an integer becomes `('mean', k)`"
     if a in ('last','max','power','exp'): return a
@@ -80,12 +80,12 @@ class Curve:
         return self.runs if self.many else self.runs.mean(0)
 
     @property
-    def p0(self) -> Any: # A float; of many curves an array, shape `[r]`
+    def p0(self) -> float|np.ndarray: # A float; of many curves an array, shape `[r]`
         "First level $p^0$, in the unit of the curve"
         return self.perf[:,0] if self.many else float(self.perf[0])
 
     @property
-    def p_star(self) -> Any: # A float; of many curves an array, shape `[r]`
+    def p_star(self) -> float|np.ndarray: # A float; of many curves an array, shape `[r]`
         "Final level $p^*$ by the option `asymptote`, in the unit of the curve"
         return _limit(self)
 
@@ -97,6 +97,7 @@ class Curve:
         c.many = True
         if perf is not None: c.runs = as_tensor(perf, 'perf').double().cpu().numpy()
         if c.runs.ndim!=2 or c.runs.shape[1]!=len(c.n) or not len(c.runs): raise ValueError(f'`perf` must be [curves, {len(c.n)}], one column for each n, got {c.runs.shape}')
+        if not np.isfinite(c.runs).all(): raise ValueError(f'`perf` must be finite, got {int((~np.isfinite(c.runs)).sum())} values that are not')
         return c
 
     def __repr__(self):

@@ -7,15 +7,14 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/learning_curves/jumpst
 # %% auto #0
 __all__ = ['jumpstart', 'asymptotic_advantage', 'handicap', 'transfer_ratio']
 
-# %% ../../nbs/learning_curves/04_jumpstart.ipynb #21fb757d
+# %% ../../nbs/learning_curves/04_jumpstart.ipynb #72366cd0
 import math
-from typing import Any
 import numpy as np
 from ..core import metric
 from .curve import Curve, _reach, _sides
 from .speedup import _check_pair
 
-# %% ../../nbs/learning_curves/04_jumpstart.ipynb #1db99a28
+# %% ../../nbs/learning_curves/04_jumpstart.ipynb #fd99ab5e
 def _value(v, *curves):
     "The column `v` as a float, of many curves as an array"
     return v[:,0] if any(c.many for c in curves) else float(v[0,0])
@@ -24,39 +23,39 @@ def _value(v, *curves):
 def jumpstart(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
-) -> Any: # In the unit of the curves, positive if transfer is better; of many curves an array
+) -> float|np.ndarray: # In the unit of the curves, positive if transfer is better; of many curves an array
     "How much better transfer is at its first size than the base at its first, [Dietterich 2006](https://core.ac.uk/works/153926138)"
     _check_pair(base, transfer)
     (b,t),_ = _sides(base, transfer)
     return _value(t.p0-b.p0, base, transfer)
 
-# %% ../../nbs/learning_curves/04_jumpstart.ipynb #a87b1d16
+# %% ../../nbs/learning_curves/04_jumpstart.ipynb #0240a873
 @metric(needs='curves', unit='performance', range=(-math.inf, math.inf), source='[Dietterich 2006](https://core.ac.uk/works/153926138)')
 def asymptotic_advantage(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
-) -> Any: # In the unit of the curves, positive if transfer is better; of many curves an array
+) -> float|np.ndarray: # In the unit of the curves, positive if transfer is better; of many curves an array
     "How much better transfer is in the end, by the option `asymptote` of each curve, [Dietterich 2006](https://core.ac.uk/works/153926138)"
     _check_pair(base, transfer)
     _,snap = _sides(base, transfer)
     b,t = (snap(np.reshape(c.p_star, (-1,1))) for c in (base,transfer))
     return _value(t-b, base, transfer)
 
-# %% ../../nbs/learning_curves/04_jumpstart.ipynb #44873008
+# %% ../../nbs/learning_curves/04_jumpstart.ipynb #b81a1ead
 @metric(needs='curves', unit='n', range=(0, math.inf), source='[Dietterich 2006](https://core.ac.uk/works/153926138)')
 def handicap(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
     *,
     signed:bool=False, # Where transfer starts lower, minus what *it* needs to reach the start of the base, instead of 0
-) -> Any: # In the unit of `n`, in $[0, \infty]$ (signed: from $-\infty$), higher is better; of many curves an array
+) -> float|np.ndarray: # In the unit of `n`, in $[0, \infty]$ (signed: from $-\infty$), higher is better; of many curves an array
     "How much training the base needs to reach the first level of transfer, [Dietterich 2006](https://core.ac.uk/works/153926138)"
     _check_pair(base, transfer)
     (b,t),_ = _sides(base, transfer)
     v = _reach(b, t.p0)
     return _value(np.where(t.p0<b.p0, -_reach(t, b.p0), v) if signed else v, base, transfer)
 
-# %% ../../nbs/learning_curves/04_jumpstart.ipynb #3e27c5c6
+# %% ../../nbs/learning_curves/04_jumpstart.ipynb #ad6b0b85
 def _mean_level(s, lo, hi):
     "Mean of each polygon over the sizes from `lo` to `hi`, shape `[r, 1]`"
     x = np.unique([lo,hi,*s.n[(s.n>lo)&(s.n<hi)]])
@@ -69,7 +68,7 @@ def _mean_level(s, lo, hi):
 def transfer_ratio(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
-) -> Any: # Share of the base's area, positive if transfer is better; of many curves an array
+) -> float|np.ndarray: # Share of the base's area, positive if transfer is better; of many curves an array
     "Difference of the areas under the curves by that of the base, over the common range of `n`, [Taylor & Stone 2009](https://jmlr.org/papers/v10/taylor09a.html)"
     _check_pair(base, transfer)
     (b,t),_ = _sides(base, transfer)

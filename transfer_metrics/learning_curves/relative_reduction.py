@@ -26,7 +26,7 @@ def relative_reduction(
     _check_pair(base, transfer)
     return _at_levels(lambda n, m: 1-_ratio(m, n), p, base, transfer)
 
-# %% ../../nbs/learning_curves/03_relative_reduction.ipynb #262ad9b6
+# %% ../../nbs/learning_curves/03_relative_reduction.ipynb #d9f78745
 def _span(span, base, transfer):
     "Function of `(b, t, snap)` that gives the two ends of the levels to average over"
     named = dict(union=lambda b, t, _: (np.minimum(b.p0, t.p0),np.maximum(b.end, t.end)), seed=lambda b, t, _: (b.p0,t.end),
@@ -50,11 +50,11 @@ def average_relative_reduction(
     transfer:Curve, # With transfer
     *,
     span:Any='union', # Levels to average over: 'union', 'overlap', 'seed' or two levels `(lo, hi)`
-) -> Any: # Share in $[-\infty, 1]$, higher is better; of many curves an array
+) -> float|np.ndarray: # Share in $[-\infty, 1]$, higher is better; of many curves an array
     "Mean over the levels of the share of the data that transfer saves, [Dietterich 2006](https://core.ac.uk/works/153926138)"
     return _average(base, transfer, _span(span, base, transfer), lambda n, m: 1-_mean_ratio(m, n), lambda n, m: 1-_ratio(m, n))
 
-# %% ../../nbs/learning_curves/03_relative_reduction.ipynb #00f8e538
+# %% ../../nbs/learning_curves/03_relative_reduction.ipynb #6b8ac0ec
 def _symmetric_ratio(n, m):
     "Symmetric reduction from the base's `n` to transfer's `m`"
     return np.where(m<=n, 1-_ratio(m, n), _ratio(n, m)-1)
@@ -77,6 +77,6 @@ def average_symmetric_reduction(
     transfer:Curve, # With transfer
     *,
     span:Any='union', # Levels to average over: 'union', 'overlap', 'seed' or two levels `(lo, hi)`
-) -> Any: # Share in $[-1, 1]$, higher is better, 0 is no gain; of many curves an array
+) -> float|np.ndarray: # Share in $[-1, 1]$, higher is better, 0 is no gain; of many curves an array
     "Mean over the levels of the share of the data that transfer saves, or, with a minus sign, of the share that doing without it saves"
     return _average(base, transfer, _span(span, base, transfer), _mean_symmetric, _symmetric_ratio)

@@ -7,9 +7,9 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/learning_curves/speedu
 # %% auto #0
 __all__ = ['speedup', 'integrated_speedup', 'mean_log_speedup']
 
-# %% ../../nbs/learning_curves/02_speedup.ipynb #5b884cde
+# %% ../../nbs/learning_curves/02_speedup.ipynb #008ed266
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 import numpy as np
 from ..core import ArrayLike, metric
 from .curve import Curve, _at_levels, _on_edge, _reach, _sides
@@ -89,16 +89,16 @@ def _average(base, transfer, span, on_pieces, at_level):
     if (point := (hi==lo)[:,0]).any(): mean = np.where(point, at_level(_reach(b, lo), _reach(t, lo))[:,0], mean)
     return mean if base.many or transfer.many else float(mean[0])
 
-# %% ../../nbs/learning_curves/02_speedup.ipynb #b02dc567
+# %% ../../nbs/learning_curves/02_speedup.ipynb #85e8812e
 @metric(needs='curves', unit='×', range=(0, math.inf), source='[Dietterich 2006](https://core.ac.uk/works/153926138)')
 def integrated_speedup(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
-) -> Any: # Factor in $[0, \infty]$, higher is better; of many curves an array
+) -> float|np.ndarray: # Factor in $[0, \infty]$, higher is better; of many curves an array
     "Mean speedup over the levels from where transfer starts to where the base ends, [Dietterich 2006](https://core.ac.uk/works/153926138)"
     return _average(base, transfer, lambda b, t, _: (t.p0,b.end), _mean_ratio, _ratio)
 
-# %% ../../nbs/learning_curves/02_speedup.ipynb #659ae500
+# %% ../../nbs/learning_curves/02_speedup.ipynb #6bac33ab
 def _mean_log(n):
     "Mean of the logarithm along pieces"
     c,d = n
@@ -115,6 +115,6 @@ def _log_ratio(num, den):
 def mean_log_speedup(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
-) -> Any: # Natural logarithm of a factor, higher is better, 0 is no gain; of many curves an array
+) -> float|np.ndarray: # Natural logarithm of a factor, higher is better, 0 is no gain; of many curves an array
     "Mean of ln speedup over the levels above both starts and below both ends; its exponential is the geometric mean speedup"
     return _average(base, transfer, lambda b, t, _: (np.maximum(b.p0, t.p0),np.minimum(b.end, t.end)), _mean_log_ratio, _log_ratio)
