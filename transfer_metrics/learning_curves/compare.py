@@ -21,15 +21,15 @@ from .jumpstart import asymptotic_advantage, handicap, jumpstart, transfer_ratio
 from .relative_reduction import average_relative_reduction, average_symmetric_reduction, relative_reduction
 from .speedup import _check_pair, integrated_speedup, mean_log_speedup
 
-# %% ../../nbs/learning_curves/06_compare.ipynb #0ef9f821
+# %% ../../nbs/learning_curves/06_compare.ipynb #23547b82
 def _why(slow, base, transfer, lo, hi):
     "Why `slow`, 'base' or 'transfer', needs infinitely many times what the other needs on the levels `lo` to `hi`, oriented so that more is better"
     fast,(s,f) = 'transfer' if slow=='base' else 'base',_sides(*((base,transfer) if slow=='base' else (transfer,base)))[0]
     top,p0,sign = float(s.q.max()),float(f.p0[0,0]),1 if base.direction=='max' else -1
-    n = float(_reach(s, np.array([[min(p0, hi)]]))[0,0])
-    why = [f'{slow} never reaches {sign*hi:.4g}, its best is {sign*top:.4g}']*(hi>top)
+    n,above = (float(_reach(s, np.array([[p]]))[0,0]) for p in (min(p0, hi),np.nextafter(p0, np.inf)))
+    why = [f'{slow} never reaches {sign*hi:.4g}, its best is {sign*top:.4g}'] if hi>top else []
     if (lo<p0 or lo==hi) and f.zero<n<np.inf: why.append(f'{fast} starts at {sign*p0:.4g}, {slow} reaches {sign*min(p0, hi):.4g} only at n = {n:.4g}')
-    return '; '.join(why) or f'{fast} starts at {sign*p0:.4g} and improves at once, where {slow} is at n = {n:.4g} already: the ratio has no bound there'
+    return '; '.join(why) or f'{fast} starts at {sign*p0:.4g} and improves at once, where {slow} is at n = {above:.4g} already: the ratio has no bound there'
 
 def _reason(metric, value, base, transfer):
     "Why a metric is infinite, '' if it is not"
