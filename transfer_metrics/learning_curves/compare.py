@@ -105,14 +105,15 @@ def _draw_curves(ax, level, **curves):
     ax.set(xlabel='n', ylabel='performance')
     ax.legend(frameon=False, fontsize=8, loc='lower left', bbox_to_anchor=(0, 1), borderaxespad=.2)
 
-# %% ../../nbs/learning_curves/06_compare.ipynb #83348802
+# %% ../../nbs/learning_curves/06_compare.ipynb #f831081a
 def _draw_lengths(ax, base, transfer):
     "Jumpstart, handicap and asymptotic advantage, each where it lies"
-    first,last = min(base.n[0], transfer.n[0]),max(base.n[-1], transfer.n[-1])
+    zero = 0. if base.start=='zero' else base.n[0]
+    first,last = min(zero, transfer.n[0]),max(base.n[-1], transfer.n[-1])
     wide = last-first or 1.
-    edges,free = ax.get_ylim(),base.direction=='min' # the lower right is empty; of a loss, the upper
     sides = ((first-.035*wide, base.p0, transfer.p0), (last+.035*wide, base.p_star, transfer.p_star))
     for x,p,q in sides: ax.plot([x,x], [p,q], color='k', lw=2, marker='_', ms=7)
+    edges,free = ax.get_ylim(),base.direction=='min' # the lower right is empty; of a loss, the upper
     (x,p,q),(_,*ends) = sides
     ax.text(x-.02*wide, max(p, q) if free else min(p, q), f'jumpstart {jumpstart(base, transfer):.3g}', rotation=90, ha='right', va='top' if free else 'bottom', fontsize=8)
     ax.annotate(f'asymptotic advantage {asymptotic_advantage(base, transfer):.3g}', (last+.05*wide, max(ends) if free else min(ends)), xytext=(0, 16 if free else -16),
@@ -120,7 +121,7 @@ def _draw_lengths(ax, base, transfer):
     h,p = handicap(base, transfer),transfer.p0
     at = min(h, last)
     if h>0:
-        ax.plot([0 if base.start=='zero' else base.n[0],at], [p,p], color='#b5423a', lw=2, ls='-' if np.isfinite(h) else ':')
+        ax.plot([zero,at], [p,p], color='#b5423a', lw=2, ls='-' if np.isfinite(h) else ':')
         if np.isfinite(h): ax.plot([h,h], [p,edges[free]], color='#b5423a', lw=1, ls=':')
         left = at<first+wide/2
         ax.annotate(f'handicap {h:.4g}' if np.isfinite(h) else 'handicap ∞', (at,int(free)), xycoords=('data','axes fraction'), xytext=(4 if left else -4, -6 if free else 6),
@@ -145,7 +146,7 @@ def _draw_rr(ax, base, transfer):
     ax.set(xlabel=f'RR(p), mean {mean:.3g}'.replace('-inf', '−∞'), xlim=(-1.1,1.1), xticks=[-1,0,1])
     ax.tick_params(labelleft=False)
 
-# %% ../../nbs/learning_curves/06_compare.ipynb #6aae0620
+# %% ../../nbs/learning_curves/06_compare.ipynb #f2e118d5
 def plot_transfer(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
@@ -161,6 +162,7 @@ def plot_transfer(
     _draw_curves(main, level, base=base, transfer=transfer)
     _draw_lengths(main, base, transfer)
     _draw_rr(beside, base, transfer)
+    beside.set_ylim(main.get_ylim())
     return main
 
 # %% ../../nbs/learning_curves/06_compare.ipynb #d05bd80c
