@@ -20,10 +20,16 @@ from .curve import Curve, replicates
 from .speedup import _check_pair
 from ..stats import Estimate, _tails
 
-# %% ../../nbs/learning_curves/05_bootstrap.ipynb #72d88cec
+# %% ../../nbs/learning_curves/05_bootstrap.ipynb #9aa6dbbe
 @dataclass(frozen=True, repr=False)
 class CurveEstimate(Estimate):
     "An `Estimate` that may be infinite on resamples, printed as `value [lo, hi]` and the shares that are"
+    value: float # of the mean curves; nan where the metric is undefined
+    lo: float = math.nan # lower end; nan without an interval
+    hi: float = math.nan # upper end
+    level: float = .95 # nominal coverage of the interval
+    n: int = 0 # smallest number of units that were resampled, of either side
+    undefined: int = 0 # resamples left out because the metric is undefined on them
     p_neg_inf: float = 0. # share of the resamples at -inf
     p_pos_inf: float = 0. # share of the resamples at inf
 
