@@ -9,6 +9,7 @@ import pytest
 import torch
 from transfer_metrics._modidx import d
 from transfer_metrics.core import registry
+from transfer_metrics.learning_curves.curve import Curve
 
 n,c_s,c_t,k = 60,5,4,6   # samples, source classes, target classes, features
 rng = np.random.default_rng(0)
@@ -22,7 +23,8 @@ def simplex(classes, y): return .7*np.eye(classes)[y] + .3*rng.dirichlet(np.ones
 inputs = dict(
     probs=('simplex', simplex(c_s, z)), labels=('class', y), source_labels=('class', z), features=('real', rng.normal(size=(n, k)) + .7*np.eye(k)[y]),
     logits=('real', 2*np.eye(c_s)[z] + rng.normal(size=(n, c_s))), targets=('real', y + rng.normal(size=n)),
-    probs_t=('simplex', simplex(c_s, z)), source_probs=('simplex', simplex(c_s, z)))
+    probs_t=('simplex', simplex(c_s, z)), source_probs=('simplex', simplex(c_s, z)),
+    base=('curve', Curve([0,10,20,40], [.2,.5,.4,.8])), transfer=('curve', Curve([0,5,20,30], [.2,.3,.7,.85])))
 kind = {a: o[0] for a,o in inputs.items()}
 data = {a: o[1] for a,o in inputs.items()}
 numbers,arrays = ('simplex','real'),('simplex','real','class')
@@ -63,7 +65,7 @@ def test_metadata(name):
     m = metrics[name]
     (lo,hi),args = m.range,given(name)
     assert lo<hi and isinstance(m.higher_is_better, bool) and m.unit.strip() and 'https://' in m.source
-    assert m.needs in args
+    assert m.needs in args or (m.needs=='curves' and set(args)=={'base','transfer'})
 
 @each
 def test_value(name):

@@ -22,9 +22,9 @@ def shell(*cmd, cwd=root):
     assert r.returncode==0, f'{" ".join(map(str, cmd))}\n{r.stdout}{r.stderr}'
 
 def tree(d, name):
-    "Contents of the file, or of all files of the folder, called `name` in `d`; not of caches"
+    "Contents of the file, or of all files of the folder, called `name` in `d`; not of caches, nor of measured data that the package ships"
     ps = {p.relative_to(d): p for p in [d/name, *(d/name).rglob('*')] if p.is_file()}
-    return {k.as_posix(): p.read_bytes() for k,p in ps.items() if not any(o[0]=='.' or o=='__pycache__' for o in k.parts)}
+    return {k.as_posix(): p.read_bytes() for k,p in ps.items() if k.suffix!='.csv' and not any(o[0]=='.' or o=='__pycache__' for o in k.parts)}
 
 @pytest.mark.parametrize('command,made', [
     ('nbdev-export', [lib]), ('nbdev-clean', ['nbs']), ('python docs/readme.py', ['README.md', 'docs/readme'])], ids=['export', 'clean', 'readme'])
