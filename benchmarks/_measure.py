@@ -6,9 +6,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-os.environ.setdefault('OMP_WAIT_POLICY', 'passive') # threads that wait for each other must not count as work: read when torch
-os.environ.setdefault('OPENBLAS_THREAD_TIMEOUT', '4') # and NumPy are imported, so import this module first
-import numpy as np # noqa: E402
+import numpy as np
 
 
 class Run(NamedTuple):

@@ -1,7 +1,7 @@
 "All metrics of learning curves: 10,000 pairs of 50 points, and their bootstrap intervals from 10,000 resamples of 10 runs: `python benchmarks/learning_curves.py [pairs points]`"
 import sys
 
-from _measure import machine, measure, report # first: it sets how threads wait
+from _measure import machine, measure, report
 
 import numpy as np
 

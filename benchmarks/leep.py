@@ -1,8 +1,7 @@
 "LEEP of 50,000 samples, 1,000 source and 100 target classes, float32: `python benchmarks/leep.py [n c_s c_t]`"
 import sys
 
-from _measure import machine, measure, report, softmax_probs # first: it sets how threads wait
-
+from _measure import machine, measure, report, softmax_probs
 import numpy as np
 
 from transfer_metrics.transferability.leep import leep

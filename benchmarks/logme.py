@@ -1,8 +1,7 @@
 "LogME of 10,000 x 768 and 50,000 x 2,048 features, 100 classes, float32: `python benchmarks/logme.py [n d c]`"
 import sys
 
-from _measure import gaussian_features, machine, measure, report # first: it sets how threads wait
-
+from _measure import gaussian_features, machine, measure, report
 import numpy as np
 from scipy.linalg import blas, eigh
 

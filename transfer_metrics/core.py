@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/core.html.md"""
 
 # %% auto #0
 __all__ = ['ArrayLike', 'as_tensor', 'as_matrix', 'as_features', 'chunks', 'Labels', 'as_labels', 'check_simplex', 'as_probs',
-           'like', 'segment_sums', 'class_sums', 'add_gram', 'symmetric', 'Moments', 'mean_shift', 'Spectrum',
+           'like', 'add_segments', 'class_sums', 'add_gram', 'symmetric', 'Moments', 'mean_shift', 'Spectrum',
            'centred', 'spectrum', 'Metric', 'metric', 'registry', 'metrics']
 
 # %% ../nbs/00_core.ipynb #7ae6a5e2
@@ -70,10 +70,10 @@ def as_features(
         raise ValueError(f'`{name}` must be finite, got NaN or infinity, first in row {bad}; remove such rows or the layer that makes them')
     return t
 
-# %% ../nbs/00_core.ipynb #82f6b315
+# %% ../nbs/00_core.ipynb #f1736e62
 def chunks(
     x:Tensor, # Matrix to walk through, shape `[n, d]`
-    elements:int=2**19, # About how many numbers a piece holds; 128 times as many on an accelerator
+    elements:int=3*2**18, # About how many numbers a piece holds; 128 times as many on an accelerator
 ) -> Iterator[slice]: # Consecutive row ranges
     "Row ranges of `x` of about `elements` numbers each"
     rows = max(1, elements*(1 if x.device.type=='cpu' else 128)//max(1, x.shape[1]))
@@ -138,16 +138,16 @@ def like(
     a = t.cpu().numpy()
     return (pd.Series if a.ndim==1 else pd.DataFrame)(a, index=x.index) if isinstance(x, (pd.Series,pd.DataFrame)) else a
 
-# %% ../nbs/00_core.ipynb #d993f4e5
-def segment_sums(
-    v:Tensor, # Rows to add up, `float64`, shape `[b, d]`
-    codes:Tensor, # Class of each row, shape `[b]`
-    c:int, # Number of classes
+# %% ../nbs/00_core.ipynb #00756f1e
+def add_segments(
+    sums:Tensor, # Running sums, `float64`, shape `[c, d]`
+    v:Tensor, # Rows to add, `float64`, shape `[b, d]`
+    codes:Tensor, # Class of each row, integers in `[0, c)`, shape `[b]`
     by_sort:bool|None=None, # Sort rows by class first; default: not on a CPU
-) -> Tensor: # Sums, shape `[c, d]`
-    "Sum of the rows of `v` in each class"
-    if not (by_sort if by_sort is not None else v.device.type!='cpu'): return v.new_zeros(c, v.shape[1]).index_add_(0, codes, v)
-    return torch.segment_reduce(v[codes.argsort(stable=True)], 'sum', lengths=codes.bincount(minlength=c), initial=0)
+) -> Tensor: # `sums`
+    "Add each row of `v` to the sum of its class, in place"
+    if not (by_sort if by_sort is not None else v.device.type!='cpu'): return sums.index_add_(0, codes, v)
+    return sums.add_(torch.segment_reduce(v[codes.argsort(stable=True)], 'sum', lengths=codes.bincount(minlength=len(sums)), initial=0))
 
 def class_sums(
     x:Tensor, # Rows to add up, shape `[n, d]`
@@ -159,10 +159,10 @@ def class_sums(
     res = x.new_zeros((c, x.shape[1]), dtype=torch.float64)
     for s in chunks(x):
         if check: check(x[s], start=s.start)
-        res += segment_sums(x[s].double(), codes[s], c)
+        add_segments(res, x[s].double(), codes[s])
     return res
 
-# %% ../nbs/00_core.ipynb #4cb24641
+# %% ../nbs/00_core.ipynb #13c1f562
 def add_gram(
     G:Tensor, # Running sum, `float64`, shape `[d, d]`; only its lower triangle is valid
     v:Tensor, # Rows to add, `float64`, shape `[b, d]`
@@ -176,12 +176,12 @@ def symmetric(
     G:Tensor, # Square matrix whose lower triangle is valid, shape `[d, d]`; completed
 ) -> Tensor: # `G`
     "`G` with its upper triangle mirrored from the lower one, in place"
-    for s in chunks(G):
+    for s in chunks(G, 2**17):
         G[s,s.stop:] = G[s.stop:,s].T
         G[s,s] = G[s,s].tril() + G[s,s].tril(-1).T
     return G
 
-# %% ../nbs/00_core.ipynb #7e0a9525
+# %% ../nbs/00_core.ipynb #dca44052
 class Moments:
     "Class counts, class sums and Gram matrix of features, in `float64`, about a shift"
     def __init__(self,
@@ -202,7 +202,7 @@ class Moments:
         for s in chunks(x, max(2**20, 1024*x.shape[1])):
             v = x[s].to(torch.float64, copy=True).sub_(self.shift)
             if y.ndim==2: self.sums.addmm_(y[s].double().T, v); self.counts += y[s].double().square().sum(0)
-            else: self.sums += segment_sums(v, y[s], len(self.sums)); self.counts += y[s].bincount(minlength=len(self.counts))
+            else: add_segments(self.sums, v, y[s]); self.counts += y[s].bincount(minlength=len(self.counts))
             add_gram(self.gram, v)
             if self.norms: q = torch.linalg.vector_norm(v, dim=1).square(); self.q3 += v.T@q; self.q4 += q@q
         return self
@@ -247,7 +247,7 @@ def centred(
     n,mean = m.counts.sum(),m.sums.sum(0)/m.counts.sum()
     return torch.addr(symmetric(m.gram), mean, mean, alpha=-float(n)), m.sums-m.counts[:,None]*mean, mean
 
-# %% ../nbs/00_core.ipynb #483553c6
+# %% ../nbs/00_core.ipynb #f5055c82
 def spectrum(
     x:Tensor, # Features, finite, shape `[n, d]`
     y:Tensor, # Class codes, shape `[n]`, or real targets, shape `[n, c]`
@@ -273,7 +273,7 @@ def spectrum(
         add_gram(K, v.T)
     w,U = _eigh(symmetric(K), n, d)
     if y.ndim==2: return Spectrum(w/k**2, U.T@y.double(), y.double().square().sum(0), len(w)==n)
-    return Spectrum(w/k**2, segment_sums(U, y, c).T, y.bincount(minlength=c).double(), len(w)==n)
+    return Spectrum(w/k**2, add_segments(U.new_zeros(c, U.shape[1]), U, y).T, y.bincount(minlength=c).double(), len(w)==n)
 
 # %% ../nbs/00_core.ipynb #2448aa9d
 @dataclass(frozen=True)

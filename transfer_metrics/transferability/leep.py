@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from ..core import ArrayLike, Labels, as_labels, as_matrix, check_simplex, chunks, class_sums, like, metric
 
-# %% ../../nbs/transferability/01_leep.ipynb #0f8175e4
+# %% ../../nbs/transferability/01_leep.ipynb #0a5a181c
 def _conditional(
     joint:Tensor, # Joint distribution of target label and source class, up to a factor, shape `[c_t, c_s]`
 ) -> Tensor: # Shape `[c_t, c_s]`
@@ -25,7 +25,7 @@ def _eep(p:Tensor, y:Labels) -> Tensor:
     "Probability of each sample's own label under the expected empirical predictor, `float64`, shape `[n]`"
     table = _conditional(class_sums(p, y.codes, len(y.classes), check_simplex))
     res = p.new_empty(len(p), dtype=torch.float64)
-    for s in chunks(p): res[s] = torch.linalg.vecdot(p[s].double(), table[y.codes[s]])
+    for s in chunks(p): res[s] = table[y.codes[s]].mul_(p[s]).sum(1)
     return res
 
 # %% ../../nbs/transferability/01_leep.ipynb #8108afd8
