@@ -7,7 +7,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/accuracy_fi
 # %% auto #0
 __all__ = ['AccuracyFit', 'FitScore', 'plot_fit']
 
-# %% ../../nbs/invariance/12_accuracy_fit.ipynb #e3087804
+# %% ../../nbs/invariance/12_accuracy_fit.ipynb #03b051dd
 import math
 from collections.abc import Mapping
 from functools import partial
@@ -22,7 +22,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import kendalltau, t as student
 from .. import stats
 from ..core import ArrayLike, as_tensor, like
-from ..stats import Estimate, _models, bootstrap_interval
+from ..stats import Estimate, _aligned, bootstrap_interval
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #ddd7ac0f
 _huber = 1.345 # residuals beyond this many standard deviations count less; 95 % efficiency under normal errors
@@ -41,9 +41,13 @@ def _lines(x, y, robust=False):
         with np.errstate(invalid='ignore', divide='ignore'): w = np.fmin(1, _huber*np.median(r, -1, keepdims=True)/ndtri(.75)/r)
     return line
 
-# %% ../../nbs/invariance/12_accuracy_fit.ipynb #4d5c7121
+# %% ../../nbs/invariance/12_accuracy_fit.ipynb #3f6a67f3
 class AccuracyFit:
     "A line from a label-free metric to accuracy, fitted on image sets whose accuracy is known"
+    metric:np.ndarray # of the fitted sets, shape `[m]`
+    accuracy:np.ndarray # of the fitted sets, shape `[m]`
+    slope:float # accuracy for one unit of the metric, on the axes of the line
+    intercept:float # on the axes of the line
     def __init__(self,
         axes:str='linear', # 'linear', 'probit' (metric and accuracy through the inverse normal distribution) or 'probit_accuracy' (accuracy alone)
         robust:bool=False, # Huber's regression, for which single sets that are far off count less, in place of least squares
@@ -76,12 +80,14 @@ class AccuracyFit:
         if not hasattr(self, 'slope'): raise ValueError('the fit has seen no sets yet: fit(metric, accuracy) comes first')
         return self
 
-# %% ../../nbs/invariance/12_accuracy_fit.ipynb #f900a6ed
+# %% ../../nbs/invariance/12_accuracy_fit.ipynb #af73c03d
 def _accuracies(metric, accuracy, least=2):
-    "Metric and accuracy of the same sets in float64, checked"
-    x,y = _models('metric', 'accuracy', metric=metric, accuracy=accuracy)
+    "Metric and accuracy of the same image sets in float64, checked"
+    x,y = data = _aligned(metric=metric, accuracy=accuracy)
+    for k,o in zip(('metric','accuracy'), data, strict=True):
+        if o.ndim!=1 or not np.isfinite(o).all(): raise ValueError(f'`{k}` must be one finite number an image set, shape [m], got ' + (f'shape {o.shape}' if o.ndim!=1 else f'{o[~np.isfinite(o)][0]} at position {(~np.isfinite(o)).argmax()}'))
     if not ((y>=0)&(y<=1)).all(): raise ValueError(f'`accuracy` must be in [0, 1], got {y.min():g} to {y.max():g}; divide per cent by 100')
-    if len(x)<least: raise ValueError(f'`metric` and `accuracy` must be known for at least {least} sets to fit a line, got {len(x)}')
+    if len(x)<least: raise ValueError(f'`metric` and `accuracy` must be known for at least {least} sets, got {len(x)}')
     return x,y
 
 @patch
@@ -113,7 +119,7 @@ def predict(self:AccuracyFit,
     self._fitted()
     return kind(self._accuracy(self.intercept+self.slope*self._axis(x, 'metric')))
 
-# %% ../../nbs/invariance/12_accuracy_fit.ipynb #5d61e06f
+# %% ../../nbs/invariance/12_accuracy_fit.ipynb #13bba955
 class FitScore(NamedTuple):
     "How well a line predicts the accuracy of some image sets, each with an interval over the sets"
     r2: Estimate # 1 - squared errors by those of the mean accuracy; 1 is perfect, 0 no better than the mean, negative is worse
@@ -142,7 +148,7 @@ def score(self:AccuracyFit,
     "How well the line does on sets that it was not fitted to"
     x,y = _accuracies(metric, accuracy)
     kw:dict[str,Any] = dict(n_boot=self.n_boot, level=self.level, seed=self.seed)
-    p = np.asarray(self.predict(x))
+    p = self._accuracy(self._fitted().intercept+self.slope*self._axis(x, 'metric'))
     return FitScore(*(bootstrap_interval(partial(_errors, k), p, y, vectorized=True, **kw) for k in ('r2','rmse','mae')), *(_rank(k, x, y, **kw) for k in ('spearman','kendall')))
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #4310a4fb
@@ -217,7 +223,7 @@ def interval(self:AccuracyFit,
     d = _resampled(self, x, u, v, level) if self.robust else _student(self, x, u, v, level)*np.array([-1,1]).reshape(2, *[1]*x.ndim)
     return tuple(kind(self._accuracy(self.intercept+self.slope*x+o)) for o in d)
 
-# %% ../../nbs/invariance/12_accuracy_fit.ipynb #f7abfb25
+# %% ../../nbs/invariance/12_accuracy_fit.ipynb #ae225ae1
 def plot_fit(
     fit:AccuracyFit, # A fitted line
     outside:Mapping[str,tuple]|None=None, # Other image sets by the name of their group: `(metric, accuracy)`, arrays `[m]`
@@ -228,12 +234,12 @@ def plot_fit(
     color:str='#1f77b4', # Of the fitted sets, the line and its band
 ) -> Axes: # Accuracy against the metric: fitted sets, line, band for new sets, and the others hollow
     "The line, the sets that it was fitted to, where a new set should lie, and where others do"
-    groups = {k: _accuracies(*o, 1) for k,o in (outside or {}).items()}
+    groups = {k: _accuracies(a, b, 1) for k,(a,b) in (outside or {}).items()}
     if ax is None: ax = plt.subplots(figsize=(5,3.6), constrained_layout=True)[1]
     every = np.concatenate([fit._fitted().metric, *(x for x,_ in groups.values())])
     x = np.linspace(every.min(), every.max(), 100)
-    ax.fill_between(x, *fit.interval(x, level), color=color, alpha=.15, lw=0, label=f'{100*level:g} % for a new set')
-    ax.plot(x, fit.predict(x), color=color, lw=1.5)
+    ax.fill_between(x, *fit.interval(x, level), color=color, alpha=.15, lw=0, label=f'{100*level:g} % for a new set') # type: ignore[attr-defined]  # patched in
+    ax.plot(x, fit.predict(x), color=color, lw=1.5) # type: ignore[attr-defined]  # patched in
     ax.plot(fit.metric, fit.accuracy, 'o', color=color, ms=3.5, label='fitted')
     for (k,(a,b)),mark,c in zip(groups.items(), cycle('s^Dv'), cycle(('#d95f02','#7a3b8f','#1b7a5a','.3')), strict=False): ax.plot(a, b, mark, mfc='none', color=c, ms=4.5, label=k)
     ax.set(xlabel=xlabel, ylabel='accuracy')
