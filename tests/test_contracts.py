@@ -19,7 +19,8 @@ z = np.where(rng.random(n)<.7, y, rng.integers(c_s, size=n))
 def simplex(classes, y): return .7*np.eye(classes)[y] + .3*rng.dirichlet(np.ones(classes), n)
 
 # Kind and data of each argument. 'simplex' and 'real' arrays hold numbers, 'class' arrays labels: one entry or row a sample.
-# Arguments of any other kind (a curve, say) are passed on as they are.
+# Arguments of any other kind (a curve, say) are passed on as they are. Beside `source_probs`, `source_labels` are 'column' numbers
+# of it, and what is of the source may have another number of samples than the rest.
 inputs = dict(
     probs=('simplex', simplex(c_s, z)), labels=('class', y), source_labels=('class', z), features=('real', rng.normal(size=(n, k)) + .7*np.eye(k)[y]),
     logits=('real', 2*np.eye(c_s)[z] + rng.normal(size=(n, c_s))), targets=('real', y + rng.normal(size=n)),
@@ -27,11 +28,13 @@ inputs = dict(
     base=('curve', Curve([0,10,20,40], [.2,.5,.4,.8])), transfer=('curve', Curve([0,5,20,30], [.2,.3,.7,.85])))
 kind = {a: o[0] for a,o in inputs.items()}
 data = {a: o[1] for a,o in inputs.items()}
-numbers,arrays = ('simplex','real'),('simplex','real','class')
+numbers,arrays = ('simplex','real'),('simplex','real','class','column')
 
 metrics = registry()
+def kind_of(name, arg): return 'column' if arg=='source_labels' and 'source_probs' in metrics[name].args else kind.get(arg)
+def pile(name, arg): return 'source_probs' in metrics[name].args and arg.startswith('source')
 each = pytest.mark.parametrize('name', metrics)
-def each_of(kinds): return pytest.mark.parametrize('name,arg', [(nm, a) for nm,m in metrics.items() for a in m.args if kind.get(a) in kinds])
+def each_of(kinds): return pytest.mark.parametrize('name,arg', [(nm, a) for nm,m in metrics.items() for a in m.args if kind_of(nm, a) in kinds])
 
 def given(name, **kw):
     "A copy of the data of the metric `name` by argument, some replaced"
@@ -39,7 +42,7 @@ def given(name, **kw):
     if unknown := [a for a in args if a not in inputs]: pytest.fail(f'no data for {unknown} of `{name}`: add a line to `inputs` in {__file__}')
     return {a: deepcopy(data[a]) for a in args} | kw
 
-def per_sample(name): return {a: x for a,x in given(name).items() if kind[a] in arrays}
+def per_sample(name): return {a: x for a,x in given(name).items() if kind_of(name, a) in arrays}
 
 def value(name, **kw): return metrics[name].f(**given(name, **kw))
 
@@ -116,7 +119,7 @@ def test_all_tensors(name):
 def test_precision(name, arg):
     "float32 keeps five digits, float16 two; classes may be of any integer type"
     x = given(name)[arg]
-    if kind[arg]=='class':
+    if kind_of(name, arg) in ('class','column'):
         for t in np.int8,np.uint8,np.int16,np.int32,np.uint64,np.float32: agree(name, **{arg: x.astype(t)})
         for t in torch.uint8,torch.int16,torch.int32: agree(name, **{arg: torch.from_numpy(x).to(t)})
     else:
@@ -139,7 +142,7 @@ def test_refuses(name, arg):
     x = given(name)[arg]
     refused(name, arg, x[:0])
     for bad in x[0],x[None,None],None: refused(name, arg, bad)
-    if kind[arg]=='class': refused(name, arg, x[:,None])
+    if kind_of(name, arg) in ('class','column'): refused(name, arg, x[:,None])
     elif x.ndim==2: refused(name, arg, x[:,0])
     for bad in (np.nan, np.inf, -np.inf) if kind[arg] in numbers else (np.nan,):
         b = x.astype(float)
@@ -148,10 +151,12 @@ def test_refuses(name, arg):
     if kind[arg] in numbers: refused(name, arg, np.full(x.shape, 'a'))
     if kind[arg]=='simplex':
         for bad in np.log(x),2*x,x-x.mean(1, keepdims=True)+1/x.shape[1]-.5*np.eye(x.shape[1])[0]: refused(name, arg, bad)
+    if kind_of(name, arg)=='column':
+        for bad in x-1,x+1,x+.5,np.array(list('fghabcde'))[x]: refused(name, arg, bad)
 
 @each_of(arrays)
 def test_refuses_other_length(name, arg):
-    args = per_sample(name)
+    args = {a: x for a,x in per_sample(name).items() if pile(name, a)==pile(name, arg)}
     if len(args)==1: pytest.skip('one argument')
     with pytest.raises(ValueError, match='|'.join(rf'\b{a}\b' for a in args)): value(name, **{arg: args[arg][:-1]})
 
@@ -160,9 +165,9 @@ def test_degenerate(name):
     "One class, one sample, constant or repeated columns: a finite number or an error, never NaN"
     xs = per_sample(name)
     for a,x in xs.items():
-        if kind[a]=='class': decided(name, **{a: np.zeros_like(x)})
+        if kind_of(name, a) in ('class','column'): decided(name, **{a: np.zeros_like(x)})
         elif kind[a]=='simplex': decided(name, **{a: np.ones((n, 1))}); decided(name, **{a: np.eye(x.shape[1])[z]})
         else: decided(name, **{a: np.zeros_like(x)}); decided(name, **{a: np.ones_like(x)}); decided(name, **{a: np.concatenate([x, x], -1) if x.ndim==2 else x})
     decided(name, **{a: x[:1] for a,x in xs.items()})
     decided(name, **{a: x[:2] for a,x in xs.items()})
-    decided(name, **{a: np.arange(n) if kind[a]=='class' else x for a,x in xs.items()})
+    decided(name, **{a: np.arange(n) if kind_of(name, a) in ('class','column') else x for a,x in xs.items()})

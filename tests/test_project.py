@@ -24,7 +24,7 @@ def shell(*cmd, cwd=root):
 def tree(d, name):
     "Contents of the file, or of all files of the folder, called `name` in `d`; not of caches, nor of measured data that the package ships"
     ps = {p.relative_to(d): p for p in [d/name, *(d/name).rglob('*')] if p.is_file()}
-    return {k.as_posix(): p.read_bytes() for k,p in ps.items() if k.suffix!='.csv' and not any(o[0]=='.' or o=='__pycache__' for o in k.parts)}
+    return {k.as_posix(): p.read_bytes() for k,p in ps.items() if not k.name.endswith(('.csv', '.npz', '-LICENSE')) and not any(o[0]=='.' or o=='__pycache__' for o in k.parts)}
 
 @pytest.mark.parametrize('command,made', [
     ('nbdev-export', [lib]), ('nbdev-clean', ['nbs']), ('python docs/readme.py', ['README.md', 'docs/readme'])], ids=['export', 'clean', 'readme'])
