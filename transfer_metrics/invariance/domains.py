@@ -55,15 +55,15 @@ class Domain(Sequence):
 def _part(load, at, i): return load(at[i])
 def _either(a, b, i): return a._load(i) if i<len(a) else b._load(i-len(a))
 
-# %% ../../nbs/invariance/10_domains.ipynb #6886e2fb
-def _as_images(x, name='images'):
+# %% ../../nbs/invariance/10_domains.ipynb #ddc9bc2d
+def _as_images(x, name='`images`'):
     "Images as a tensor `[n, c, h, w]`, `uint8` or floating point in [0, 1], checked"
-    x = as_tensor(x, name)
-    if x.ndim!=4 or not x.numel(): raise ValueError(f'`{name}` must be [n, c, h, w] with at least one image, got shape {tuple(x.shape)}' + ('; images[:, None] adds a channel' if x.ndim==3 else ''))
+    x = as_tensor(x, name.strip("`"))
+    if x.ndim!=4 or not x.numel(): raise ValueError(f'{name} must be [n, c, h, w] with at least one image, got shape {tuple(x.shape)}' + ('; images[:, None] adds a channel' if x.ndim==3 else ''))
     if x.dtype==torch.uint8: return x
-    if not x.is_floating_point(): raise ValueError(f'`{name}` must be uint8, or floating point in [0, 1], got {x.dtype}')
+    if not x.is_floating_point(): raise ValueError(f'{name} must be uint8, or floating point in [0, 1], got {x.dtype}')
     lo,hi = map(float, torch.aminmax(x))
-    if not (lo>=0 and hi<=1): raise ValueError(f'`{name}` must lie in [0, 1], got {lo:g} to {hi:g}; divide by 255 or keep uint8, and normalise in the model, not before')
+    if not (lo>=0 and hi<=1): raise ValueError(f'{name} must lie in [0, 1], got {lo:g} to {hi:g}; divide by 255 or keep uint8, and normalise in the model, not before')
     return x
 
 def _as_codes(labels, n):
@@ -106,16 +106,16 @@ def _sharpness(x, alpha):
     inner.addcmul_(inner-avg_pool2d(x, 3, 1), 9*_each(alpha))
     return res.clamp_(0, 1)
 
-# %% ../../nbs/invariance/10_domains.ipynb #8b3a6956
+# %% ../../nbs/invariance/10_domains.ipynb #4a3501a3
 def _sorted(v):
     "Each row of bytes in ascending order"
     return torch.from_numpy(np.sort(v.numpy(), -1, kind='stable')) if v.device.type=='cpu' else v.sort(-1)[0]
 
-def _autocontrast(x, cutoff):
-    "Stretch each channel to [0, 1], leaving the given share of the pixels beyond either end"
+def _autocontrast(x, percent):
+    "Stretch each channel to [0, 1], leaving that many per cent of the pixels beyond either end"
     px = x.shape[2]*x.shape[3]
     levels = _sorted((x*255).round_().to(torch.uint8).flatten(2))
-    cut = (cutoff*px+1e-6).long()[:,None,None].expand(-1, x.shape[1], 1)
+    cut = (percent.long()*px//100)[:,None,None].expand(-1, x.shape[1], 1)
     lo,hi = (_each(levels.gather(2, i).squeeze(2))/255 for i in (cut, px-1-cut))
     return torch.where(hi>lo, (x-lo)/torch.where(hi>lo, hi-lo, 1), x).clamp_(0, 1)
 
@@ -129,19 +129,18 @@ def _affine(x, scale, shift, angle):
     theta = torch.cat([turn*pixels/pixels[:,None], -(turn@(shift*pixels)[:,:,None])/(pixels/2)[:,None]], 2)
     return grid_sample(x, affine_grid(theta, [n,1,h,w], align_corners=False), align_corners=False)
 
-# %% ../../nbs/invariance/10_domains.ipynb #df07587a
+# %% ../../nbs/invariance/10_domains.ipynb #22308ac3
 def _spread(u, p, c):
     "From random numbers `u`, one row an image: for each image the same random number in all `c` channels, or with probability `p` one a channel"
     return torch.where(u[:,:1]<p, u[:,1:1+c], u[:,1:2].expand(-1, c))
 
 def _do_affine(x, u):
-    k = (u[:,0]<.5).nonzero()[:,0]
-    x = x.clone()
-    x[k] = _affine(x[k], .8+.4*u[k,1:3], -.2+.4*u[k,3:5], torch.deg2rad(-30+60*u[k,5]))
+    k,x = (u[:,0]<.5).nonzero()[:,0],x.clone()
+    if len(k): x[k] = _affine(x[k], .8+.4*u[k,1:3], -.2+.4*u[k,3:5], torch.deg2rad(-30+60*u[k,5]))
     return x
 
 _recipe = dict(
-    autocontrast=lambda x,u: _autocontrast(x, (u[:,0]*21).floor()/100),
+    autocontrast=lambda x,u: _autocontrast(x, u[:,0]*21),
     brightness=lambda x,u: _brightness(x, .1+1.8*_spread(u, .2, x.shape[1])),
     colour=lambda x,u: _colour(x, 3*u[:,:1]),
     solarize=lambda x,u: _solarize(x, torch.where(u[:,:1]<.5, (32+96*u[:,1:2])/255, 2.)),
@@ -230,8 +229,8 @@ def _load_torchvision(data, name):
     x,y = zip(*(data[i] for i in range(len(data))), strict=True)
     return _stack(x, name),_as_codes(list(map(int, y)), len(y))
 
-# %% ../../nbs/invariance/10_domains.ipynb #a6893045
-def _labels_of(data):
+# %% ../../nbs/invariance/10_domains.ipynb #c4df1aca
+def _label_file(data):
     "The file of labels that belongs to a file of images"
     for o in (data.with_name(data.name.replace('data', 'labels')), data.with_name('labels.npy')):
         if o!=data and o.is_file(): return o
@@ -241,7 +240,7 @@ def _in_file(f, name):
     "Names and loaders of the sets in one file"
     if f.suffix=='.npz': return [(name, partial(_load_npz, f))]
     if f.suffix!='.npy': raise ValueError(f'`path` must be a folder, an .npy or an .npz file, got {f}')
-    labels = _labels_of(f)
+    labels = _label_file(f)
     y = _numpy(labels)
     if 'data' not in f.name and len(y)%5==0 and (y.reshape(5, -1)==y[:len(y)//5].ravel()).all(): return [(f'{name}-{k+1}', partial(_load_pair, f, labels, k)) for k in range(5)]
     return [(name, partial(_load_pair, f, labels))]
@@ -258,7 +257,7 @@ def _in_folder(path, name, classes, size):
     for p in inner: found += _in_folder(p, '/'.join(filter(None, [name, p.name])), classes, size)
     return found
 
-# %% ../../nbs/invariance/10_domains.ipynb #b85c722b
+# %% ../../nbs/invariance/10_domains.ipynb #477696cc
 def _call(loads, i): return loads[i]()
 def _with_classes(load, classes): return partial(load.func, load.args[0], classes, load.args[2]) if load.func is _load_folder else load
 
@@ -281,8 +280,9 @@ def exterior_domain(
         order = tuple(sorted(names) if classes is None else classes)
         if extra := names-set(order): raise ValueError(f'`classes` must name every folder of pictures, {min(extra)!r} is missing')
         found = [(nm or p.resolve().name, _with_classes(f, order) if names else f) for nm,f in found]
+    elif p.name!=str(path): raise ValueError(f'`path` must be an existing folder or file, or the name of a torchvision data set, got {path}, which does not exist')
     else:
         try: data = load_dataset(str(path), root, split, v2.Compose([v2.PILToTensor(), *_shrink(size)]), download=download)
-        except ValueError as e: raise ValueError(f'`path` must be an existing folder or file or a torchvision data set, got {str(path)!r}, which does not exist: {e}') from None
+        except ValueError as e: raise ValueError(f'`path` must be an existing folder or file or a torchvision data set, got {str(path)!r}: {e}') from None
         found = [(f'{path}-{split}', partial(_load_torchvision, data, path))]
     return Domain([nm for nm,_ in found], partial(_call, [f for _,f in found]))
