@@ -7,83 +7,100 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/nuclear_nor
 # %% auto #0
 __all__ = ['NuclearNorm', 'nuclear_norm']
 
-# %% ../../nbs/invariance/04_nuclear_norm.ipynb #e955638a
+# %% ../../nbs/invariance/04_nuclear_norm.ipynb #548c93d6
 import math
 import torch
+from fastcore.basics import patch
+from torch import Tensor
 from ..core import ArrayLike, add_gram, as_probs, chunks, metric, symmetric
 
-# %% ../../nbs/invariance/04_nuclear_norm.ipynb #ad5ebb3d
+# %% ../../nbs/invariance/04_nuclear_norm.ipynb #9a3313b6
 def _normalise(total, n, k, how):
-    "The sum of singular values `total` of an `[n, k]` matrix of probabilities, divided as asked for"
+    "The sum of the singular values of an `[n, k]` matrix of probabilities, divided as asked for"
+    if how not in ('sqrt','readme','n',None): raise ValueError(f"`normalize` must be 'sqrt', 'readme', 'n' or None, got {how!r}")
     m = min(n, k)
-    scale = {'sqrt': math.sqrt(m*n), 'readme': n*math.sqrt(m), 'n': n, None: 1}
-    return total/scale[how]
+    return total/{'sqrt': math.sqrt(m*n), 'readme': n*math.sqrt(m), 'n': n, None: 1}[how]
 
-def _check_how(normalize):
-    if normalize not in ('sqrt','readme','n',None): raise ValueError(f"`normalize` must be 'sqrt', 'readme', 'n' or None, got {normalize!r}")
-
-# %% ../../nbs/invariance/04_nuclear_norm.ipynb #4cd37890
+# %% ../../nbs/invariance/04_nuclear_norm.ipynb #5b959688
 class NuclearNorm:
-    "The nuclear norm of probabilities that come batch by batch; holds a triangular matrix $R$ with $R^\\top R = P^\\top P$, at most `[k, k]`"
-    def __init__(self): self.n,self._R,self._new = 0,None,[]
+    "The nuclear norm of probabilities that come batch by batch, in memory of the order of $k^2$"
+    def __init__(self):
+        self.n = 0
+        self._R:Tensor|None = None # triangular, `R.T@R` is the Gram matrix of the rows it stands for
+        self._new:list[Tensor] = [] # rows that wait to be worked in
 
     def _add(self, rows):
-        "Stack rows under what there is, and reduce when there are many"
+        "Stack `float64` rows under the triangle, and make a new one when there are many"
         if self._R is None: self._R = rows[:0]
         if rows.shape[1]!=self._R.shape[1]: raise ValueError(f'`probs` must have {self._R.shape[1]} classes as before, got {rows.shape[1]}')
         self._new.append(rows.to(self._R.device))
-        if sum(map(len, self._new))>=max(2048, 2*rows.shape[1]): self._reduce()
+        if sum(map(len, self._new))>=max(2048, 2*rows.shape[1]): self._triangle()
+        return self
 
-    def _reduce(self):
+    def _triangle(self):
+        "The triangle of all rows so far, shape `[r, k]` with `r` at most `k`"
         if self._new: self._R,self._new = torch.linalg.qr(torch.cat([self._R, *self._new]), mode='r').R,[]
+        return self._R
 
-    def update(self,
-        probs:ArrayLike, # Probabilities, shape `[b, k]`
-    ) -> 'NuclearNorm': # Itself
-        "Add a batch"
-        p = as_probs(probs)
-        for s in chunks(p, max(2**18, 2*p.shape[1]**2)): self._add(p[s].double())
-        self.n += len(p)
-        return self
+    def _sum(self): return float(torch.linalg.svdvals(self._triangle()).sum())
 
-    def merge(self,
-        other:'NuclearNorm', # Of other samples
-    ) -> 'NuclearNorm': # Itself
-        "Add the samples of another one, from another process say"
-        other._reduce()
-        if other.n: self._add(other._R)
-        self.n += other.n
-        return self
+# %% ../../nbs/invariance/04_nuclear_norm.ipynb #495845a6
+@patch
+def update(self:NuclearNorm,
+    probs:ArrayLike, # Probabilities, shape `[b, k]`
+) -> NuclearNorm: # Itself
+    "Add a batch"
+    p = as_probs(probs)
+    for s in chunks(p, max(2**18, p.shape[1]**2)): self._add(p[s].double())
+    self.n += len(p)
+    return self
 
-    def value(self,
-        normalize:str|None='sqrt', # As in `nuclear_norm`
-    ) -> float: # As `nuclear_norm` of all batches
-        "The norm so far"
-        _check_how(normalize)
-        if not self.n: raise ValueError('no `probs` have been added yet')
-        self._reduce()
-        return _normalise(float(torch.linalg.svdvals(self._R).sum()), self.n, self._R.shape[1], normalize)
+# %% ../../nbs/invariance/04_nuclear_norm.ipynb #f8fe3ef6
+@patch
+def merge(self:NuclearNorm,
+    other:NuclearNorm, # Of other samples, another process's say
+) -> NuclearNorm: # Itself
+    "Add the samples of `other`"
+    n = other.n
+    if n: self._add(other._triangle())
+    self.n += n
+    return self
 
-# %% ../../nbs/invariance/04_nuclear_norm.ipynb #86a2825e
+# %% ../../nbs/invariance/04_nuclear_norm.ipynb #fcbedda5
+@patch
+def value(self:NuclearNorm,
+    normalize:str|None='sqrt', # As in `nuclear_norm`
+) -> float: # What `nuclear_norm` gives for all samples at once
+    "The norm of what has been added so far"
+    if not self.n: raise ValueError('no `probs` have been added yet, the norm of nothing is not defined')
+    return _normalise(self._sum(), self.n, self._R.shape[1], normalize)
+
+# %% ../../nbs/invariance/04_nuclear_norm.ipynb #99fd3528
 def _gram_sum(p):
-    "Sum of the singular values of `p` from the eigenvalues of its Gram matrix in float64; NaN where that would not be exact to ten digits"
+    "Sum of the singular values of `p` from the eigenvalues of its Gram matrix; NaN where that might be wrong in the tenth digit"
     k = p.shape[1]
     G = p.new_zeros((k, k), dtype=torch.float64)
     for s in chunks(p, 2**20): add_gram(G, p[s].double())
-    w = torch.linalg.eigvalsh(symmetric(G)).clamp(min=0)
-    s,error = w.sqrt(),max(32., math.sqrt(k))*torch.finfo(torch.float64).eps*w[-1]
-    return float(s.sum()) if float((error/s.clamp(min=float(error)**.5)).sum())<=1e-10*float(s.sum()) else math.nan
+    used = symmetric(G).diagonal()>0
+    w = torch.linalg.eigvalsh(G if used.all() else G[used][:,used]).clamp(min=0)
+    delta = max(32., math.sqrt(k))*torch.finfo(torch.float64).eps*w[-1]
+    total,error = (float(o.sum()) for o in (w.sqrt(), delta/torch.maximum(w, delta).sqrt()))
+    return total if error<=1e-10*total else math.nan
 
-# %% ../../nbs/invariance/04_nuclear_norm.ipynb #5fff49cc
-@metric(needs='probs', unit='share of the largest possible', range=(0, 1), source='[Deng et al. 2023](https://arxiv.org/abs/2302.01094)')
+# %% ../../nbs/invariance/04_nuclear_norm.ipynb #edf5d0ba
+@metric(needs='probs', unit='share of the maximum', range=(0, 1), source='[Deng et al. 2023](https://arxiv.org/abs/2302.01094)')
 def nuclear_norm(
     probs:ArrayLike, # Probabilities, shape `[n, k]`
     *,
-    normalize:str|None='sqrt', # 'sqrt': by $\sqrt{\min(n,k)\,n}$, the largest possible; 'n': by $n$; 'readme': by $n\sqrt{\min(n,k)}$; `None`: not at all
-) -> float: # In (0, 1] with 'sqrt', higher is surer and more diverse
-    "Sum of the singular values of the matrix of predictions, [Deng et al. 2023](https://arxiv.org/abs/2302.01094)"
-    _check_how(normalize)
+    normalize:str|None='sqrt', # 'sqrt': by $\sqrt{\min(n,k)\,n}$, the largest possible; 'readme': by $n\sqrt{\min(n,k)}$; 'n': by $n$; `None`: not at all
+) -> float: # In (0, 1] with 'sqrt'; higher is surer and more diverse
+    "Sum of the singular values of the predictions, [Deng et al. 2023](https://arxiv.org/abs/2302.01094)"
     p = as_probs(probs)
     n,k = p.shape
-    if k>128 and n>=2*k and not math.isnan(total := _gram_sum(p)): return _normalise(total, n, k, normalize)
-    return NuclearNorm().update(p).value(normalize)
+    scale = _normalise(1., n, k, normalize)
+    total = _gram_sum(p) if k>128 and n>=2*k else math.nan
+    if math.isnan(total):
+        state = NuclearNorm()
+        for s in chunks(p, max(2**18, k*k)): state._add(p[s].double())
+        total = state._sum()
+    return total*scale
