@@ -29,7 +29,7 @@ class _Draw:
         return torch.from_numpy(g.standard_normal(shape, np.float32) if kind=='normal' else g.random(shape, np.float32))
     def poisson(self, rate): return torch.from_numpy(self.made.setdefault('poisson', np.random.default_rng(self.seed)).poisson(rate.cpu().numpy()).astype(np.float32)).to(rate)
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #1c388d5e
+# %% ../../nbs/invariance/11_corruptions.ipynb #3684b9a1
 def _pad(x, ry, rx, mode):
     "More rows and columns on each side, 'edge' or 'reflect' as NumPy calls it"
     iy,ix = (torch.from_numpy(np.pad(np.arange(s), r, mode)).to(x.device) for s,r in zip(x.shape[2:], (ry,rx), strict=True))
@@ -44,7 +44,7 @@ def _gauss(x, sigma, truncate=4., mode='edge'):
     "Gaussian blur, cut off at `truncate` standard deviations"
     if sigma<=0: return x
     r = int(truncate*sigma+.5)
-    k = torch.exp(-torch.arange(-r, r+1)**2/(2*sigma**2))
+    k = torch.exp(-torch.arange(-r, r+1, dtype=torch.float64)**2/(2*sigma**2))
     k = k/k.sum()
     return _filter(_filter(x, k[None], mode), k[:,None], mode)
 
@@ -66,7 +66,7 @@ def _impulse_noise(x, c, draw, s):
     u = draw('where', 'uniform', *x.shape).to(x)
     return torch.where(u<c/2, 0, torch.where(u<c, 1, x))
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #d0ba9cfc
+# %% ../../nbs/invariance/11_corruptions.ipynb #709f9120
 def _gaussian_blur(x, c, draw, s): return _gauss(x, c*s)
 
 def _defocus_blur(x, c, draw, s):
@@ -74,8 +74,8 @@ def _defocus_blur(x, c, draw, s):
     m = math.ceil(radius)+r
     g = torch.arange(-m, m+1)
     disk = ((g[:,None]**2+g**2)<=radius**2).double()
-    soft = torch.exp(-torch.arange(-r, r+1)**2/(2*alias**2))
-    return _filter(x, conv2d(disk[None,None]/disk.sum(), torch.outer(soft, soft)[None,None].double()/soft.sum()**2, padding=r)[0,0], 'reflect')
+    soft = torch.exp(-torch.arange(-r, r+1, dtype=torch.float64)**2/(2*alias**2))
+    return _filter(x, conv2d(disk[None,None]/disk.sum(), torch.outer(soft, soft)[None,None]/soft.sum()**2, padding=r)[0,0], 'reflect')
 
 def _zoom_blur(x, c, draw, s):
     factors = np.arange(1, c, .01)
@@ -106,14 +106,14 @@ def _glass_blur(x, c, draw, s):
         x = x.flatten(2).gather(2, ((y[:,None]+dy)*w+z+dx).view(n, 1, -1).expand(-1, ch, -1)).view_as(x)
     return _gauss(x, c[0]*s)
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #b411a32a
+# %% ../../nbs/invariance/11_corruptions.ipynb #772826d5
 def _grow(x, size): return x if x.shape[2:]==size else interpolate(x, size, mode='bilinear', align_corners=False)
 def _base(x, s): return len(x),1,math.ceil(x.shape[2]/s),math.ceil(x.shape[3]/s)
 
 def _snow(x, c, draw, s):
     flakes = c[0]+c[1]*draw('flakes', 'normal', *_base(x, s)).to(x)
-    flakes = _grow(_zoomed(flakes, c[2]), x.shape[2:])
-    flakes = torch.where(flakes<c[3], 0, flakes).clamp_(0, 1)
+    flakes = _zoomed(flakes, c[2])
+    flakes = _grow(torch.where(flakes<c[3], 0, flakes), x.shape[2:]).clamp_(0, 1)
     flakes = _streak(flakes, c[4]*s, c[5]*s, torch.deg2rad(-135+90*draw('angle', 'uniform', len(x))).to(x))
     return c[6]*x+(1-c[6])*torch.maximum(x, _grey(x)*1.5+.5)+flakes+flakes.rot90(2, (2,3))
 
@@ -165,7 +165,7 @@ def _frost(x, c, draw, s):
     ice = (.2+.4*ridge+.8*_crystals(x, draw)).clamp_(0, 1)
     return c[0]*x+c[1]*(ice*x.new_tensor([.85,.95,1.])[:,None,None] if x.shape[1]==3 else .93*ice)
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #d85933eb
+# %% ../../nbs/invariance/11_corruptions.ipynb #660592ad
 def _equalized(v):
     "Histogram equalisation of integers 0..255 in each image, as OpenCV does it"
     n,px = len(v),v[0].numel()
@@ -183,7 +183,7 @@ def _relief(liquid, s):
     shore = (wet>0)&(-max_pool2d(-wet, 3, 1, 1)==0)
     far = distance_transform_edt(~shore[:,0].cpu().numpy(), sampling=(1e6,1,1)) if shore.any() else np.full(shore[:,0].shape, 1e6)
     dist = torch.from_numpy(np.minimum(far/s, 20)).to(liquid)[:,None]
-    dist = _equalized(_mean3(dist).long()).to(liquid)
+    dist = _equalized((_mean3(dist)+1e-4).long()).to(liquid)
     dist = _mean3(_filter(dist, torch.tensor([[-2.,-1,0],[-1,1,1],[0,1,2]]), 'reflect').clamp_(0, 255))
     m = liquid*dist
     return m/m.amax((1,2,3), keepdim=True).clamp_(min=1e-12)
