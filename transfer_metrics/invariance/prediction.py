@@ -99,13 +99,13 @@ def _cache(model, images, views, layer, device, **kwargs):
         _walk(model, images, views, lambda j, f: parts[j].append(f.cpu()), partial(_features, seen=seen, layer=layer), **kwargs)
     return torch.stack([torch.cat(p) for p in parts])
 
-# %% ../../nbs/invariance/03_prediction.ipynb #a6df1b1e
+# %% ../../nbs/invariance/03_prediction.ipynb #175d867e
 def _step(W, momentum, x, y, lr, mu, decay):
     "One step of SGD with Nesterov momentum on the mean cross-entropy, in place; `W` is `[d+1, v]` with the bias last"
-    g = (pad(x, (0,1), value=1.))
-    p = (g@W).softmax(1)
+    x = pad(x, (0,1), value=1.)
+    p = (x@W).softmax(1)
     p[torch.arange(len(y)),y] -= 1
-    grad = torch.addmm(W, g.T, p, beta=decay, alpha=1/len(y))
+    grad = torch.addmm(W, x.T, p, beta=decay, alpha=1/len(y))
     momentum.mul_(mu).add_(grad)
     W.sub_(grad.add_(momentum, alpha=mu), alpha=lr)
 
@@ -113,12 +113,12 @@ def _accuracy(W, x):
     "Share of the rows `[v, n, d]` whose view is found"
     return float(np.mean([((xs.double()@W[:-1] + W[-1]).argmax(1)==j).double().mean() for j,xs in enumerate(x)]))
 
-# %% ../../nbs/invariance/03_prediction.ipynb #5e4ee063
+# %% ../../nbs/invariance/03_prediction.ipynb #e79d5a69
 def _split(n, val_frac, g):
     "Positions of training and validation images"
     if not 0<=val_frac<1: raise ValueError(f'`val_frac` must be in [0, 1), got {val_frac}')
-    k = round(n*val_frac) if not val_frac else max(1, round(n*val_frac))
-    if n-k<1: raise ValueError(f'`images` must hold at least two, one to learn from and one to validate on, got {n}')
+    k = max(1, round(n*val_frac)) if val_frac else 0
+    if k>=n: raise ValueError(f'`images` must hold at least two, one to learn from and one to validate on, got {n}; or choose `val_frac`=0')
     order = torch.randperm(n, generator=g)
     return order[k:],order[:k]
 
