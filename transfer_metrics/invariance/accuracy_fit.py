@@ -24,7 +24,7 @@ from .. import stats
 from ..core import ArrayLike, as_tensor, like
 from ..stats import Estimate, _aligned, bootstrap_interval
 
-# %% ../../nbs/invariance/12_accuracy_fit.ipynb #ddd7ac0f
+# %% ../../nbs/invariance/12_accuracy_fit.ipynb #4eedec88
 _huber = 1.345 # residuals beyond this many standard deviations count less; 95 % efficiency under normal errors
 
 def _lines(x, y, robust=False):
@@ -36,7 +36,7 @@ def _lines(x, y, robust=False):
         dx = x-mx[...,None]
         with np.errstate(invalid='ignore', divide='ignore'): slope = (w*dx*(y-my[...,None])).sum(-1)/(w*dx*dx).sum(-1)
         was,line = line,np.stack([np.where(np.ptp(x, -1)>0, slope, np.nan), my-slope*mx])
-        if not robust or np.nanmax(np.abs(line-was), initial=0)<1e-12: break
+        if not robust or np.nanmax(np.abs(line-was), initial=0)<1e-10: break
         r = np.abs(y-line[0][...,None]*x-line[1][...,None])
         with np.errstate(invalid='ignore', divide='ignore'): w = np.fmin(1, _huber*np.median(r, -1, keepdims=True)/ndtri(.75)/r)
     return line
@@ -194,7 +194,7 @@ def kendall(self:AccuracyFit) -> Estimate: # In [-1, 1]
     "Kendall's tau-b of metric and accuracy, signed"
     return _once(self, 'kendall')
 
-# %% ../../nbs/invariance/12_accuracy_fit.ipynb #b1b030a0
+# %% ../../nbs/invariance/12_accuracy_fit.ipynb #0e23e5f1
 def _student(fit, x, u, v, level):
     "Half the width of the classical prediction interval, on the axis of the line"
     m,ss = len(u),((u-u.mean())**2).sum()
@@ -205,7 +205,7 @@ def _resampled(fit, x, u, v, level):
     "What to add to the line for the two ends, from resampled residuals; for lines that are not of least squares"
     m,rng,at = len(u),np.random.default_rng(fit.seed),fit.intercept+fit.slope*u
     e = (v-at)*math.sqrt(m/(m-2))
-    n = max(fit.n_boot, 1000)
+    n = fit.n_boot or 1000
     slope,intercept = _lines(np.broadcast_to(u, (n, m)), at+e[rng.integers(m, size=(n, m))], True)
     new = e[rng.integers(m, size=n)]
     return np.stack([np.quantile(new+(fit.slope-slope)*o+fit.intercept-intercept, [(1-level)/2, (1+level)/2]) for o in x.ravel()], 1).reshape(2, *x.shape)
