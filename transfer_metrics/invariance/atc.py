@@ -7,27 +7,29 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/atc.html.md
 # %% auto #0
 __all__ = ['atc']
 
-# %% ../../nbs/invariance/06_atc.ipynb #c3f6e4c5
+# %% ../../nbs/invariance/06_atc.ipynb #89f72569
 import math
+from fractions import Fraction
 from torch import Tensor
 from ..core import ArrayLike, metric
 from .confidence import _per_row, _row_confidence, _row_entropy, _source
 
-# %% ../../nbs/invariance/06_atc.ipynb #94c95007
-def _threshold(scores:Tensor, correct:int) -> tuple[float,float]:
+# %% ../../nbs/invariance/06_atc.ipynb #7fe15a2a
+def _threshold(scores:Tensor, correct:int) -> tuple[float,Fraction]:
     "Where the `correct` largest of `scores` begin, and the share of those exactly there that counts"
     n,s = len(scores),scores.sort(descending=True).values
-    if not correct: return math.inf,0.
+    if not correct: return math.inf,Fraction(0)
     t = float(s[correct-1])
-    if correct<n and s[correct]<(mid := (t+float(s[correct]))/2)<t: return mid,0.
+    if correct<n and s[correct]<(mid := (t+float(s[correct]))/2)<t: return mid,Fraction(0)
     above,tied = int((s>t).sum()),int((s==t).sum())
-    return t,(correct-above)/tied
+    return t,Fraction(correct-above, tied)
 
-def _above(scores:Tensor, t:float, share:float) -> float:
+# %% ../../nbs/invariance/06_atc.ipynb #2d97000a
+def _above(scores:Tensor, t:float, share:Fraction) -> Fraction:
     "How many of `scores` are above `t`, plus `share` of those that equal it"
     return int((scores>t).sum())+int((scores==t).sum())*share
 
-# %% ../../nbs/invariance/06_atc.ipynb #c286b0a0
+# %% ../../nbs/invariance/06_atc.ipynb #90454cc0
 _scores = dict(max=_row_confidence, entropy=lambda p: -_row_entropy(p))
 
 @metric(needs='probs', unit='accuracy', range=(0, 1), source='[Garg et al. 2022](https://arxiv.org/abs/2201.04234)')
@@ -42,4 +44,4 @@ def atc(
     if score not in _scores: raise ValueError(f"`score` must be 'max' or 'entropy', got {score!r}")
     ps,p,right = _source(source_probs, source_labels, probs)
     t,share = _threshold(_per_row(_scores[score], ps, 'source_probs'), int(right.sum()))
-    return _above(_per_row(_scores[score], p), t, share)/len(p)
+    return float(_above(_per_row(_scores[score], p), t, share)/len(p))

@@ -42,7 +42,7 @@ def entropy(
     "Mean entropy of the rows"
     return float(_per_row(_row_entropy, as_matrix(probs, 'probs', '[n, classes]')).mean())
 
-# %% ../../nbs/invariance/05_confidence.ipynb #e1c1d14f
+# %% ../../nbs/invariance/05_confidence.ipynb #04efd972
 def _as_columns(labels, n, k, name='source_labels', of='source_probs') -> Tensor:
     "`labels` as column numbers of a matrix of probabilities `[n, k]`"
     t = as_tensor(labels, name)
@@ -53,19 +53,20 @@ def _as_columns(labels, n, k, name='source_labels', of='source_probs') -> Tensor
     if bad.any(): raise ValueError(f'`{name}` must be column numbers of `{of}`, integers from 0 to {k-1}, got {float(y[bad][0]):g} at position {int(bad.nonzero()[0])}')
     return y.long()
 
+# %% ../../nbs/invariance/05_confidence.ipynb #1bb797bb
 def _source(source_probs, source_labels, probs) -> tuple[Tensor,Tensor,Tensor]:
     "Source and target probabilities with as many columns each, and whether each source sample is classified correctly"
     ps,p = as_matrix(source_probs, 'source_probs', '[n_s, classes]'),as_matrix(probs, 'probs', '[n, classes]')
     if ps.shape[1]!=p.shape[1]: raise ValueError(f'`source_probs` and `probs` must have the same classes, got {ps.shape[1]} and {p.shape[1]} columns')
     return ps,p,ps.argmax(1)==_as_columns(source_labels, *ps.shape).to(ps.device)
 
-# %% ../../nbs/invariance/05_confidence.ipynb #898741ec
+# %% ../../nbs/invariance/05_confidence.ipynb #4c3931d8
 @metric(needs='probs', unit='accuracy', range=(-1, 2), source='[Guillory et al. 2021](https://arxiv.org/abs/2107.03315)')
 def doc(
     source_probs:ArrayLike, # Probabilities on labelled source samples, shape `[n_s, k]`
     source_labels:ArrayLike, # Their labels as column numbers, `0` to `k-1`, shape `[n_s]`
     probs:ArrayLike, # Probabilities on the target samples, shape `[n, k]`
-) -> float: # Estimated accuracy; may leave $[0, 1]$ when confidence and accuracy are far apart on the source
+) -> float: # Estimated accuracy; outside $[0, 1]$ where its assumption fails
     "Source accuracy less the difference of confidences, [Guillory et al. 2021](https://arxiv.org/abs/2107.03315)"
     ps,p,right = _source(source_probs, source_labels, probs)
     gap = _per_row(_row_confidence, ps, 'source_probs').mean()-_per_row(_row_confidence, p).mean()
