@@ -58,18 +58,23 @@ def invariance(
     q = as_probs(q.reshape(-1, q.shape[-1]), 'probs_t').reshape(q.shape).to(p.device)
     return float(_ei(_answers(p), _answers(q)).mean())
 
-# %% ../../nbs/invariance/02_effective_invariance.ipynb #519d63c4
-def _predict(model, x):
-    "Probabilities in `float64`, shape `[n, k]`, that `model` gives images, checked"
+# %% ../../nbs/invariance/02_effective_invariance.ipynb #fba5e22f
+def _look(model, x):
+    "Logits and probabilities in `float64`, each `[n, k]`, that `model` gives images, checked"
     z = _logits(model(x))
     if len(z)!=len(x): raise ValueError(f'the model must return one row of logits an image, got {len(z)} rows for {len(x)} images')
-    p = (z.cpu() if z.device.type=='mps' else z).double().softmax(1)
+    z = (z.cpu() if z.device.type=='mps' else z).double()
+    p = z.softmax(1)
     if not p.isfinite().all(): raise ValueError(f'logits are NaN or infinite for {int((~p.isfinite()).any(1).sum())} of {len(p)} images')
-    return p
+    return z,p
+
+def _predict(model, x): return _look(model, x)[1]
 
 def _batches(images, batch_size):
     "Something to iterate over that gives batches: slices of a tensor, or the loader itself"
-    if not isinstance(images, (Tensor,np.ndarray)): return images
+    if not isinstance(images, (Tensor,np.ndarray)):
+        if not isinstance(images, Iterable) and not hasattr(images, '__getitem__'): raise ValueError(f'`images` must be an array [n, c, h, w] or a loader of batches, got {type(images).__name__}')
+        return images
     if batch_size<1: raise ValueError(f'`batch_size` must be at least 1, got {batch_size}')
     return _images(images).split(int(batch_size))
 
@@ -84,6 +89,7 @@ def _walk(
     batch_size:int=256, # For a tensor
     progress:bool=True, # Show a bar
     desc:str='', # What it says
+    name:str='images', # What error messages call `images`
 ) -> int: # Number of images
     "Run `model` once on every view of every batch, the views of a batch one after the other"
     at,n = next((t.device for t in chain(model.parameters(), model.buffers())), None),0
@@ -94,7 +100,7 @@ def _walk(
             for j,view in enumerate(views): use(j, read(model, x if view is None else view(x)))
         except ValueError as e: raise ValueError(f'batch {i}: {e}') from e
         n += len(x)
-    if not n: raise ValueError('`images` must give at least one batch, got none (a generator that is used up?)')
+    if not n: raise ValueError(f'`{name}` must give at least one batch, got none (a generator that is used up?)')
     return n
 
 # %% ../../nbs/invariance/02_effective_invariance.ipynb #3e1c7e08

@@ -66,14 +66,14 @@ def merge(self:NuclearNorm,
     self.n += n
     return self
 
-# %% ../../nbs/invariance/04_nuclear_norm.ipynb #fcbedda5
+# %% ../../nbs/invariance/04_nuclear_norm.ipynb #2ae8c3fd
 @patch
 def value(self:NuclearNorm,
     normalize:str|None='sqrt', # As in `nuclear_norm`
 ) -> float: # What `nuclear_norm` gives for all samples at once
     "The norm of what has been added so far"
     if not self.n: raise ValueError('no `probs` have been added yet, the norm of nothing is not defined')
-    return _normalise(self._sum(), self.n, self._R.shape[1], normalize)
+    return _normalise(self._sum(), self.n, self._triangle().shape[1], normalize)
 
 # %% ../../nbs/invariance/04_nuclear_norm.ipynb #99fd3528
 def _gram_sum(p):
