@@ -67,7 +67,7 @@ def _cheapest_path(m:_Market, start, wanting) -> list:
     while path[-1]!=start: path.append(via[path[-1]])
     return path[::-1]
 
-# %% ../../nbs/invariance/07_cot.ipynb #02fef2f3
+# %% ../../nbs/invariance/07_cot.ipynb #48ff4c19
 def _move(m:_Market, j, to, amount, tiny):
     "Move the sample of class `j` that loses least, or a part of it, to the class `to`"
     i = m.who[j,to]
@@ -81,6 +81,7 @@ def _move(m:_Market, j, to, amount, tiny):
     better = new<m.loss[to]
     m.loss[to,better],m.who[to,better] = new[better],i
 
+# %% ../../nbs/invariance/07_cot.ipynb #9961b201
 def _clear(P, w, prior, prices) -> _Market:
     "The market at prices at which each class sells its share, from `prices` near them; `prices` is changed"
     m,tiny = _Market(P, w, prior*w.sum(), prices),1e-12*w.sum()
@@ -99,7 +100,7 @@ def _solve(P, w, prior) -> _Market:
     few = len(P)<20*P.shape[1]
     return _clear(P, w, prior, np.zeros(P.shape[1]) if few else _solve(P[::4], w[::4], prior).prices)
 
-# %% ../../nbs/invariance/07_cot.ipynb #8c73f524
+# %% ../../nbs/invariance/07_cot.ipynb #1e1bf772
 @metric(needs='probs', unit='error', range=(0, 1), source='[Lu et al. 2023](https://arxiv.org/abs/2305.15640)', higher_is_better=False)
 def cot(
     probs:ArrayLike, # Predicted probabilities, shape `[n, k]`
@@ -111,4 +112,4 @@ def cot(
     q = _as_prior(prior, P.shape[1])
     U,w = _merged(P[:,q>0])
     m = _solve(U, w, q[q>0])
-    return float(1-(m.held*m.T).sum()/len(P))
+    return max(0., float(1-(m.held*m.T).sum()/len(P))) # never minus a rounding error
