@@ -7,12 +7,12 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/description_
 # %% auto #0
 __all__ = ['mdl', 'sdl']
 
-# %% ../../nbs/loss_data/05_description_length.ipynb #6e6992e8
+# %% ../../nbs/loss_data/05_description_length.ipynb #877e9b60
 import math
 import numpy as np
 import pandas as pd
 from ..core import metric
-from .curve import LossCurves, _n_at, _running, loss_curves
+from .curve import _n_at, _running, loss_curves
 
 # %% ../../nbs/loss_data/05_description_length.ipynb #ca68ffb8
 def _edge_sums(curves, epsilon, edge, n_classes):
@@ -40,7 +40,7 @@ def _direct(f, lo, count):
     i = np.arange(1, len(row)+1)-np.repeat(count.cumsum()-count, count.astype(int))+lo[row]
     return np.bincount(row, f(i, row), minlength=len(lo))
 
-# %% ../../nbs/loss_data/05_description_length.ipynb #015c4b3f
+# %% ../../nbs/loss_data/05_description_length.ipynb #73b59260
 def _spans(u, v, beta):
     "Ends of what to add one by one, u+1 to p and q+1 to v, so that a sum over a power law is smooth from p to q; False where that middle is below a factor exp(-40)"
     b = np.maximum(abs(beta), 1e-9)
@@ -50,15 +50,18 @@ def _spans(u, v, beta):
     q = v-np.ceil(np.clip(np.where(steep, -v*np.expm1(-40/b), 0), 0, v-p))
     return p,q,~steep & ((beta>=0) | (p>=4*b))
 
+def _smooth_sum(p, q, fp, fq, beta):
+    "Sum over the integers p+1 to q of a smooth power law that is `fp` at p and `fq` at q"
+    t = np.log1p((q-p)/p)
+    z = abs((beta+1)*t)
+    integral = np.where(beta>-1, fq*q, fp*p)*t*np.where(z>0, -np.expm1(-z)/z, 1)
+    return _tail(p, q, fp, fq, integral, beta*fp/p, beta*fq/q, beta)
+
 def _power_sum(u, v, na, La, beta):
     "Sum over the integers u+1 to v of the power law that is `La` at `na`"
     def f(x, k=slice(None)): return La[k]*np.exp(beta[k]*np.log1p((x-na[k])/na[k]))
     p,q,smooth = _spans(u, v, beta)
-    fp,fq,t = f(p),f(q),np.log1p((q-p)/p)
-    z = abs((beta+1)*t)
-    integral = np.where(beta>-1, fq*q, fp*p)*t*np.where(z>0, -np.expm1(-z)/z, 1)
-    middle = _tail(p, q, fp, fq, integral, beta*fp/p, beta*fq/q, beta)
-    return _direct(f, u, p-u)+np.where(smooth, middle, 0)+_direct(f, q, v-q)
+    return _direct(f, u, p-u)+np.where(smooth, _smooth_sum(p, q, f(p), f(q), beta), 0)+_direct(f, q, v-q)
 
 # %% ../../nbs/loss_data/05_description_length.ipynb #28f7d323
 def _log_sum(u, v, na, La, slope):
@@ -70,7 +73,7 @@ def _log_sum(u, v, na, La, slope):
     fp,fv = f(p),f(v)
     return _direct(f, u, p-u)+_tail(p, v, fp, fv, (v-p)*fp+slope*p*area, slope/p, slope/v, 0)
 
-# %% ../../nbs/loss_data/05_description_length.ipynb #bb4b4c0f
+# %% ../../nbs/loss_data/05_description_length.ipynb #c6ce14f1
 def _segment_sums(na, nb, La, Lb, epsilon):
     "Sum over the integers na+1 to nb of what the interpolated loss has above `epsilon`, where at least one end has"
     x,cut,falls = _n_at(na, nb, La, Lb, epsilon),np.minimum(La, Lb)<epsilon,La>Lb
@@ -81,16 +84,31 @@ def _segment_sums(na, nb, La, Lb, epsilon):
     for f,k,slope in ((_power_sum,power,np.log(Lb)-np.log(La)),(_log_sum,~power,Lb-La)): res[k] = f(u[k], v[k], na[k], La[k], (slope/t)[k])
     return np.maximum(res-epsilon*(v-u), 0)
 
+def _whole_sums(na, nb, La, Lb):
+    "Sum of the interpolated loss over the integers na+1 to nb"
+    beta = (np.log(Lb)-np.log(La))/np.log1p((nb-na)/na)
+    smooth = (np.minimum(La, Lb)>0) & (na>=16) & (4*abs(beta)<=np.where(beta<0, na, nb))
+    res,args = np.empty_like(La),(na,nb,La,Lb)
+    res[smooth] = _smooth_sum(*(o[smooth] for o in args), beta[smooth])
+    res[~smooth] = _segment_sums(*(o[~smooth] for o in args), 0.)
+    return res
+
+# %% ../../nbs/loss_data/05_description_length.ipynb #52b02079
 def _loglog_sums(curves, epsilon):
-    "Sums over every integer, up to each point, of what the interpolated loss has above `epsilon`, shape `[1+r, m]`; the first loss is held below the first point"
-    L,n,at = curves.loss,curves.n,curves.first
+    "Sums over every integer, up to each point, of what the interpolated loss has above `epsilon`, shape `[1+r, m]`, or `[e, 1+r, m]` for several; the first loss is held below the first point"
+    L,n,at,eps = curves.loss,curves.n,curves.first,np.reshape(epsilon, (-1,1,1))
     b = np.delete(np.arange(len(n)), at)
     na,nb,La,Lb = (np.broadcast_to(o, (len(L),len(b))) for o in (n[b-1],n[b],L[:,b-1],L[:,b]))
-    above,part = np.maximum(La, Lb)>epsilon,np.zeros((len(L),len(b)))
-    with np.errstate(all='ignore'): part[above] = _segment_sums(na[above], nb[above], La[above], Lb[above], epsilon)
-    res = np.empty_like(L)
-    res[:,at],res[:,b] = n[at]*np.maximum(L[:,at]-epsilon, 0),part
-    return _running(curves, np.where(np.isnan(L), np.nan, res))
+    low,high,here,res = np.minimum(La, Lb),np.maximum(La, Lb),~np.isnan(La+Lb),np.full((len(eps),*L.shape), np.nan)
+    whole = np.zeros_like(low)
+    with np.errstate(all='ignore'):
+        whole[here] = _whole_sums(na[here], nb[here], La[here], Lb[here])
+        part = np.where(low>=eps, np.maximum(whole-eps*(nb-na), 0), 0)
+        for p,e in zip(part, eps.ravel(), strict=True):
+            cut = (low<e) & (high>e)
+            p[cut] = _segment_sums(na[cut], nb[cut], La[cut], Lb[cut], e)
+    res[...,at],res[...,b] = n[at]*np.maximum(L[:,at]-eps, 0),np.where(here, part, np.nan)
+    return _running(curves, res).reshape(*np.shape(epsilon), *L.shape)
 
 # %% ../../nbs/loss_data/05_description_length.ipynb #d67f8743
 def _one(curve, n):

@@ -7,14 +7,14 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/sample_compl
 # %% auto #0
 __all__ = ['Bracket', 'esc_bracket', 'esc', 'refine_bracket']
 
-# %% ../../nbs/loss_data/06_sample_complexity.ipynb #a6938760
+# %% ../../nbs/loss_data/06_sample_complexity.ipynb #9b2f698c
 import math
 from collections.abc import Callable
 from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from ..core import metric
-from .curve import LossCurves, _n_at, _running
+from .curve import _n_at, _running
 from .description_length import _one, _positive
 
 # %% ../../nbs/loss_data/06_sample_complexity.ipynb #dbfcd09e
