@@ -109,7 +109,7 @@ def loss_curves(
     x,here = np.zeros((seeds.max(),len(of))),np.zeros((seeds.max(),len(of)))
     x[rank,point],here[rank,point] = loss,1.
     count = here.sum(0)
-    with np.errstate(invalid='ignore'): left = _leave_one_out(x)/np.where(np.arange(len(x))[:,None]<seeds[of], count-here, 0)
+    with np.errstate(invalid='ignore'): left = _leave_one_out(x)/np.where(np.arange(len(x))[:,None]<seeds[of], count-here, np.nan)
     return LossCurves(names, of, n[new].astype(float), np.flatnonzero(_changes(of)), seeds, np.vstack([x.sum(0)/count, left]))
 
 # %% ../../nbs/loss_data/01_curve.ipynb #873aa303
