@@ -121,6 +121,13 @@ def _running(curves, x, f=np.add):
         res[...,at] = f.accumulate(x[...,at], axis=-1)
     return res
 
+# %% ../../nbs/loss_data/01_curve.ipynb #b69a7c09
+def _n_at(na, nb, La, Lb, level):
+    "Where the curve between two points is at `level`, which lies between their losses: straight in log n and log L, or in log n and L if a loss is 0"
+    with np.errstate(all='ignore'):
+        share = np.where(np.minimum(La, Lb)>0, (np.log(La)-np.log(level))/(np.log(La)-np.log(Lb)), (La-level)/(La-Lb))
+        return na*np.exp(np.clip(share, 0, 1)*np.log1p((nb-na)/na))
+
 # %% ../../nbs/loss_data/01_curve.ipynb #4eb41617
 def jackknife_t(
     values:np.ndarray, # Row 0 the estimate, row `1+j` the estimate without the `j`-th seed, shape `[1+r, ...]`
@@ -161,10 +168,3 @@ def warn_non_monotone(
     warnings.warn(f'non-monotone: the mean loss rises, of {", of ".join(said)}' + f', and of {len(at)-3} more'*(len(at)>3) +
                   '; sums over edges are then no bounds, and eSC is the first crossing', stacklevel=stacklevel)
     return [curves.names[c] for c in names]
-
-# %% ../../nbs/loss_data/01_curve.ipynb #b69a7c09
-def _n_at(na, nb, La, Lb, level):
-    "Where the curve between two points is at `level`, which lies between their losses: straight in log n and log L, or in log n and L if a loss is 0"
-    with np.errstate(all='ignore'):
-        share = np.where(np.minimum(La, Lb)>0, (np.log(La)-np.log(level))/(np.log(La)-np.log(Lb)), (La-level)/(La-Lb))
-        return na*np.exp(np.clip(share, 0, 1)*np.log1p((nb-na)/na))
