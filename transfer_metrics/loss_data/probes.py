@@ -7,16 +7,19 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/probes.html.
 # %% auto #0
 __all__ = ['Probe', 'make_algorithm', 'as_probe']
 
-# %% ../../nbs/loss_data/02_probes.ipynb #36ad1f39
+# %% ../../nbs/loss_data/02_probes.ipynb #6e2a547d
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 import numpy as np
 import torch
 from sklearn.base import clone
-from torch import Tensor, nn
+from torch import nn
+from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn.functional import cross_entropy
 
 # %% ../../nbs/loss_data/02_probes.ipynb #97e73360
@@ -31,16 +34,16 @@ class Probe:
     estimator:Any=None # The estimator that a 'fit' probe clones
     shape:tuple[tuple[int,...],int]|None=None # `(x_shape, n_classes)` that the probe was made for, if it was made for one
 
-# %% ../../nbs/loss_data/02_probes.ipynb #9536267b
-def _initial(dims, seed, dtype=torch.float32):
-    "Weight `[out, in]` and bias `[out]` of each layer, distributed as torch initialises `nn.Linear`, from a generator of their own"
+# %% ../../nbs/loss_data/02_probes.ipynb #b2019894
+def _initial(dims, seed):
+    "Weight `[out, in]` and bias `[out]` of each layer, uniform in ±1/√in, from a generator of their own, in `float64`"
     g = torch.Generator().manual_seed(seed)
-    return [torch.empty(s, dtype=torch.float64).uniform_(-i**-.5, i**-.5, generator=g).to(dtype) for i,o in pairwise(dims) for s in ((o,i),(o,))]
+    return [torch.empty(s, dtype=torch.float64).uniform_(-i**-.5, i**-.5, generator=g) for i,o in pairwise(dims) for s in ((o,i),(o,))]
 
-def _network(x_shape, n_classes, hidden, seed):
+def _network(x_shape, n_classes, hidden, seed, dtype=None):
     "A linear or MLP probe as an ordinary module"
     dims = [math.prod(x_shape), *hidden, n_classes]
-    layers = [o for i,k in pairwise(dims) for o in (nn.Linear(i, k, device='meta'), nn.ReLU())]
+    layers = [o for i,k in pairwise(dims) for o in (nn.Linear(i, k, device='meta', dtype=dtype),nn.ReLU())]
     net = nn.Sequential(nn.Flatten(), *layers[:-1]).to_empty(device='cpu')
     with torch.no_grad():
         for p,v in zip(net.parameters(), _initial(dims, seed), strict=True): p.copy_(v)
@@ -69,20 +72,172 @@ def _module_steps(make, lr):
         with torch.no_grad(): return cross_entropy(model(x).double(), y).item()
     return init_fn,train_step_fn,eval_fn
 
-# %% ../../nbs/loss_data/02_probes.ipynb #4cb60868
+# %% ../../nbs/loss_data/02_probes.ipynb #292535da
+def _named(probe, hidden, lr):
+    "'mlp' or 'linear' as a `Probe`"
+    if probe not in ('mlp','linear'): raise ValueError(f"`probe` must be 'mlp', 'linear', a factory, a triple or an estimator, got {probe!r}")
+    hidden = tuple(hidden) if probe=='mlp' else ()
+    if not all(isinstance(h, (int,np.integer)) and h>0 for h in hidden): raise ValueError(f'`hidden` must be positive whole numbers, got {hidden}')
+    if not 0<lr<math.inf: raise ValueError(f'`lr` must be positive, got {lr}')
+    return Probe('stacked', hidden, lr)
+
+# %% ../../nbs/loss_data/02_probes.ipynb #074f4189
 def make_algorithm(
     x_shape:tuple[int,...], # Shape of one input, such as `(8,)`
     n_classes:int, # Number of classes
     hidden:tuple[int,...]=(512,512), # Widths of the hidden layers
     lr:float=1e-4, # Learning rate of Adam
 ) -> tuple[Callable,Callable,Callable]: # `init_fn(seed)`, `train_step_fn(state, batch)`, `eval_fn(state, batch)`
-    "The standard probe as three functions on NumPy batches; the estimator knows them and trains many networks at once"
+    "The standard probe as three functions on NumPy batches; they carry what they are, so that `as_probe` has many trained at once"
     x_shape,hidden = tuple(x_shape),tuple(hidden)
+    probe = replace(_named('mlp', hidden, lr), shape=(x_shape,n_classes))
     steps = _module_steps(lambda seed: _network(x_shape, n_classes, hidden, seed), lr)
-    for f in steps: f.probe = Probe('stacked', hidden, lr, shape=(x_shape,n_classes))
+    for f in steps: f.probe = probe
     return steps
 
-# %% ../../nbs/loss_data/02_probes.ipynb #e60ca845
+# %% ../../nbs/loss_data/02_probes.ipynb #0de1e676
+def _layout(shapes):
+    "Where arrays of these `shapes` begin in a row of parameters, and how long a row is, all in steps of 16 numbers"
+    at,start = 0,[]
+    for s in shapes:
+        start.append(at)
+        at += -(-math.prod(s)//16)*16
+    return start,at
+
+def _shapes(dims): return [s for i,o in pairwise(dims) for s in ((o,i),(o,))]
+
+def _views(flat, dims):
+    "Weight and bias of each layer as views of `flat`: `[out, in]` and `[out]` of one row, `[m, out, in]` and `[m, 1, out]` of several"
+    def view(at, s): return flat.narrow(-1, at, math.prod(s)).view(*flat.shape[:-1], *(s if flat.ndim==1 or len(s)>1 else (1,*s)))
+    v = [view(at, s) for at,s in zip(_layout(_shapes(dims))[0], _shapes(dims), strict=True)]
+    return list(zip(v[::2], v[1::2], strict=True))
+
+# %% ../../nbs/loss_data/02_probes.ipynb #0c93c3e3
+def _forward(layers, x):
+    "Input of each layer and the logits, of one network or a stack"
+    add = torch.addmm if x.ndim==2 else torch.baddbmm
+    hs = [x]
+    for W,b in layers[:-1]: hs.append(add(b, hs[-1], W.mT).relu_())
+    W,b = layers[-1]
+    return hs,add(b, hs[-1], W.mT)
+
+def _gradients(layers, grads, x, y, w):
+    "Write the gradient of the loss into `grads`; `x` `[b, d]` and `y` `[b]` or, of a stack, `[m, b, d]` and `[m, b]`, `w` the weight of each row"
+    mm = torch.mm if x.ndim==2 else torch.bmm
+    hs,z = _forward(layers, x)
+    p = z.to(torch.promote_types(z.dtype, torch.float32)).softmax(-1)
+    hit = y.unsqueeze(-1)==torch.arange(p.shape[-1], device=p.device)
+    d = p.sub_(hit.to(p.dtype)).mul_(w).to(x.dtype)
+    for k in range(len(layers)-1, -1, -1):
+        gW,gb = grads[k]
+        mm(d.mT, hs[k], out=gW)
+        torch.sum(d, -2, keepdim=gb.ndim>1, out=gb)
+        if k: d = torch.ops.aten.threshold_backward(mm(d, layers[k][0]), hs[k], 0)
+
+# %% ../../nbs/loss_data/02_probes.ipynb #74611d21
+class _Stack:
+    "Linear or MLP probes of one shape: a row of parameters each (`alone`: one network, no dimension for it), gradients, Adam"
+    def __init__(self, dims, seeds, lr, dtype, device, half=False, parts=(slice(None),), alone=False):
+        size,first = _layout(_shapes(dims))[1],{s: _initial(dims, s) for s in seeds}
+        rows = torch.zeros((len(seeds), size), dtype=dtype)
+        for row,s in zip(rows, seeds, strict=True):
+            for v,p in zip((o for layer in _views(row, dims) for o in layer), first[s], strict=True): v.copy_(p)
+        self.flat = (rows[0] if alone else rows).to(device)
+        self.flat.grad = torch.zeros_like(self.flat)
+        self.opt = torch.optim.Adam([self.flat], lr=lr, fused=True, capturable=self.flat.is_cuda)
+        self.half,self.low = half,self.flat.bfloat16() if half else self.flat
+        self.low_grad = torch.zeros_like(self.low) if half else self.flat.grad
+        def each(t): return [_views(t if alone else t[s], dims) for s in parts]
+        self.layers,self.low_layers,self.grads = each(self.flat),each(self.low),each(self.low_grad)
+
+    def step(self, batches):
+        "One step of Adam; `batches` holds `(x, y, w)` of each part"
+        if self.half: self.low.copy_(self.flat)
+        for L,G,(x,y,w) in zip(self.low_layers, self.grads, batches, strict=True): _gradients(L, G, x, y, w)
+        if self.half: self.flat.grad.copy_(self.low_grad)
+        self.opt.step()
+
+    def logits(self, part, x):
+        "Logits `[m, b, c]` of each network of a part for the samples `x` `[b, d]`"
+        L = self.layers[part]
+        return _forward(L, x)[1][None] if x.ndim==self.flat.ndim+1 else _forward(L, x.expand(len(L[0][0]), *x.shape))[1]
+
+# %% ../../nbs/loss_data/02_probes.ipynb #6ed68842
+@contextmanager
+def _seeded(seed):
+    "Draw from torch's global generators as if they were seeded by `seed`, and leave them as they were"
+    with torch.random.fork_rng(range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []):
+        torch.manual_seed(seed)
+        yield
+
+def _maker(probe, x_shape, n_classes):
+    "`make(seed)`: a new module of `probe`, the same for the same seed"
+    def make(seed):
+        with _seeded(seed): net = probe.factory(x_shape, n_classes)
+        if not isinstance(net, nn.Module): raise ValueError(f'`probe` must be a function f(x_shape, n_classes) that returns an nn.Module, got a {type(net).__name__}')
+        return net
+    return make
+
+class _Modules:
+    "Modules of one kind, trained together by Adam through `torch.func`; the interface of `_Stack` with one part"
+    def __init__(self, make, seeds, lr, dtype, device):
+        nets = [make(s).to(device, dtype) for s in seeds]
+        self.net = deepcopy(nets[0]).to('meta')
+        first = {k: v.detach() for k,v in stack_module_state(nets)[0].items()}
+        start,size = _layout([v.shape[1:] for v in first.values()])
+        self.flat = torch.zeros((len(seeds), size), dtype=dtype, device=device)
+        self.flat.grad = torch.zeros_like(self.flat)
+        def views(flat): return {k: flat.narrow(1, at, v[0].numel()).view_as(v) for at,(k,v) in zip(start, first.items(), strict=True)}
+        self.params,self.grads = views(self.flat),views(self.flat.grad)
+        for k,v in first.items(): self.params[k].copy_(v)
+        self.opt = torch.optim.Adam([self.flat], lr=lr, fused=True)
+        self.gradients = vmap(grad(lambda p, x, y: cross_entropy(functional_call(self.net, p, (x,)), y)))
+
+    def step(self, batches):
+        "One step of Adam on `((x, y, _),)`"
+        (x,y,_), = batches
+        self.net.train()
+        for k,g in self.gradients(self.params, x, y).items(): self.grads[k].copy_(g)
+        self.opt.step()
+
+    def logits(self, part, x):
+        "Logits `[m, b, c]` of each network for the samples `x` `[b, ...]`"
+        self.net.eval()
+        return vmap(lambda p: functional_call(self.net, p, (x,)))(self.params)
+
+# %% ../../nbs/loss_data/02_probes.ipynb #a6093bf4
+def _stackable(make, lr, x, n_classes):
+    "Whether modules can be trained by `_Modules`, tried on the two samples `x`; refuses modules that give no logits"
+    net = make(0).to(x.device, x.dtype)
+    with _seeded(0): z = net(x)
+    if not isinstance(z, torch.Tensor) or z.shape!=(len(x),n_classes):
+        raise ValueError(f'`probe` must make modules that turn inputs {list(x.shape)} into logits [{len(x)}, {n_classes}], got {list(z.shape) if isinstance(z, torch.Tensor) else type(z).__name__}')
+    if any(True for _ in net.buffers()): return False
+    try: _Modules(make, [0,0], lr, x.dtype, x.device).step([(x.expand(2, *x.shape),torch.zeros(2, len(x), dtype=torch.long, device=x.device),None)])
+    except (RuntimeError, NotImplementedError): return False
+    return True
+
+# %% ../../nbs/loss_data/02_probes.ipynb #8e7a0f33
+def _fit(estimator, x, y, x_val, n_classes, seed):
+    "Probabilities `[m, n_classes]` of a clone of `estimator` fitted to `x` `[n, d]`, `y`; a probability of exactly 0 becomes 1/(n + n_classes)"
+    est,p,seen = clone(estimator, safe=False),np.zeros((len(x_val), n_classes)),np.unique(y)
+    if hasattr(est, 'get_params'): est.set_params(**{k: seed for k,v in est.get_params().items() if k.split('__')[-1]=='random_state' and v is None})
+    if len(seen)>1:
+        est.fit(x, y)
+        p[:,getattr(est, 'classes_', seen)] = est.predict_proba(x_val)
+    else: p[:,seen] = 1
+    zero,floor = p==0,1/(len(x)+n_classes)
+    return np.where(zero, floor, p*(1-floor*zero.sum(1, keepdims=True))/p.sum(1, keepdims=True))
+
+# %% ../../nbs/loss_data/02_probes.ipynb #ebabcc85
+def _triple(fs):
+    "Three functions as a `Probe`: the one that they carry, if they were made by `make_algorithm`"
+    if len(fs)!=3 or not all(map(callable, fs)):
+        raise ValueError(f'`probe` must be three functions (init_fn, train_step_fn, eval_fn), got {len(fs)}: {", ".join(type(f).__name__ for f in fs)}')
+    known = {getattr(f, 'probe', None) for f in fs}
+    return p if len(known)==1 and (p := known.pop()) is not None else Probe('steps', steps=tuple(fs))
+
+# %% ../../nbs/loss_data/02_probes.ipynb #407e149a
 def as_probe(
     probe:Any, # 'mlp', 'linear', a factory `f(x_shape, n_classes) -> nn.Module`, a triple `(init_fn, train_step_fn, eval_fn)`, or an estimator with `fit` and `predict_proba`
     *,
@@ -91,30 +246,11 @@ def as_probe(
 ) -> Probe: # What `train_probes` trains
     "Any way to say what is to be trained, as a `Probe`"
     if isinstance(probe, Probe): return probe
-    if isinstance(probe, str):
-        if probe not in ('mlp','linear'): raise ValueError(f"`probe` must be 'mlp', 'linear', a factory, a triple or an estimator, got {probe!r}")
-        return Probe('stacked', tuple(hidden) if probe=='mlp' else (), lr)
-    if isinstance(probe, (tuple,list)):
-        if len(probe)!=3 or not all(map(callable, probe)): raise ValueError('`probe` must be three functions (init_fn, train_step_fn, eval_fn), '
-                                                                            f'got {len(probe)} of {", ".join(type(o).__name__ for o in probe)}')
-        known = {getattr(f, 'probe', None) for f in probe}
-        return known.pop() if len(known)==1 and None not in known else Probe('steps', steps=tuple(probe))
+    if isinstance(probe, str): return _named(probe, hidden, lr)
+    if isinstance(probe, (tuple,list)): return _triple(probe)
     if isinstance(probe, nn.Module): raise ValueError('`probe` is one module, but every network needs its own: pass a function f(x_shape, n_classes) that makes it')
-    if isinstance(probe, type) and hasattr(probe, 'predict_proba'): raise ValueError(f'`probe` is a class, pass an object: {probe.__name__}()')
+    if isinstance(probe, type) and hasattr(probe, 'fit'): raise ValueError(f'`probe` is a class, pass an object: {probe.__name__}()')
     if hasattr(probe, 'fit') and hasattr(probe, 'predict_proba'): return Probe('fit', estimator=probe)
     if hasattr(probe, 'fit') or not callable(probe):
         raise ValueError(f"`probe` must be 'mlp', 'linear', a factory, a triple or an estimator with `fit` and `predict_proba`, got a {type(probe).__name__}")
     return Probe('vmap', factory=probe, lr=lr)
-
-# %% ../../nbs/loss_data/02_probes.ipynb #a73287d0
-def _fit(estimator, x, y, x_val, n_classes, seed):
-    "Probabilities `[m, n_classes]` of a clone of `estimator` fitted to `x` `[n, d]`, `y`; a probability of exactly 0 becomes 1/(n + n_classes)"
-    est,p = clone(estimator, safe=False),np.zeros((len(x_val), n_classes))
-    if hasattr(est, 'get_params'): est.set_params(**{k: seed for k,v in est.get_params().items() if k.split('__')[-1]=='random_state' and v is None})
-    seen = np.unique(y)
-    if len(seen)>1:
-        est.fit(x, y)
-        p[:,getattr(est, 'classes_', seen)] = est.predict_proba(x_val)
-    else: p[:,seen] = 1
-    zero,floor = p==0,1/(len(x)+n_classes)
-    return np.where(zero, floor, p*(1-floor*zero.sum(1, keepdims=True))/p.sum(1, keepdims=True))

@@ -7,24 +7,34 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/training.htm
 # %% auto #0
 __all__ = ['Job', 'train_probes']
 
-# %% ../../nbs/loss_data/03_training.ipynb #2f40d0c4
+# %% ../../nbs/loss_data/03_training.ipynb #aaec03f3
 import math
+import warnings
+from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from functools import cache as memo
+from functools import partial
+from itertools import groupby
+from queue import SimpleQueue
+from threading import Barrier, Event, Thread
+from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 from tqdm.auto import tqdm
-from .probes import Probe, _fit, _module_steps, _network
+from ..core import as_features
+from .probes import Probe
+from .probes import _fit, _layout, _maker, _module_steps, _Modules, _seeded, _shapes, _Stack, _stackable
 
-# %% ../../nbs/loss_data/03_training.ipynb #e3f95b99
+# %% ../../nbs/loss_data/03_training.ipynb #34e2e663
 class Job(NamedTuple):
     "One network to train"
-    rows:Tensor # Positions in the training data that it may see, shape `[n]`, in the order of its seed
+    rows:Tensor # Positions in the training data that it may see, in the order of its seed, shape `[n]`
     seed:int # Seed of its first weights and, with n, of its shuffles
     data:int=0 # Which representation it learns from
 
-# %% ../../nbs/loss_data/03_training.ipynb #94eb49c1
+# %% ../../nbs/loss_data/03_training.ipynb #a8f11528
 class _Batches:
     "Positions in the training data, batch after batch: each epoch in a new order, or all rows if they fit into a batch"
     def __init__(self, job, batch_size):
@@ -36,24 +46,271 @@ class _Batches:
         "The next `k` batches, shape `[k, size]`"
         n,need = len(self.rows),k*self.size
         if self.size==n: return self.rows.expand(k, n)
-        epochs = [self.left]+[self.rows[torch.randperm(n, generator=self.g)] for _ in range(math.ceil((need-len(self.left))/n))]
-        i = torch.cat(epochs)
-        self.left = i[need:]
+        epochs = math.ceil((need-len(self.left))/n)
+        i = torch.cat([self.left, *(self.rows[torch.randperm(n, generator=self.g)] for _ in range(epochs))])
+        self.left = i[need:].clone()
         return i[:need].view(k, self.size)
 
-# %% ../../nbs/loss_data/03_training.ipynb #33c13c37
-def _one_by_one(steps, x, y, val, job, train_steps, batch_size, bar):
-    "Mean validation loss of the three functions `steps`, trained on NumPy batches"
-    init_fn,train_step_fn,eval_fn = steps
-    state,batches,(xv,yv) = init_fn(job.seed),_Batches(job, batch_size),val
-    for _ in range(train_steps):
-        i = batches.draw(1)[0].numpy()
-        state,_ = train_step_fn(state, (x[i],y[i]))
-        bar.update()
-    sizes = [(slice(s, s+batch_size),min(batch_size, len(yv)-s)) for s in range(0, len(yv), batch_size)]
-    return math.fsum(float(eval_fn(state, (xv[s],yv[s])))*k for s,k in sizes)/len(yv)
+# %% ../../nbs/loss_data/03_training.ipynb #5f6182e5
+class _Part(NamedTuple):
+    "Networks of a group whose batches have the same number of rows"
+    jobs:list[int] # Positions in the list of jobs
+    data:int # Representation
+    width:int # Rows of a batch
 
-# %% ../../nbs/loss_data/03_training.ipynb #5f0e22de
+_cache,_most = 2**22,64 # bytes that a stack may take on a CPU, networks on a GPU
+
+def _padded(n, batch_size): return min(batch_size, max(16, 4**math.ceil(math.log(n, 4)-1e-9)))
+
+def _capacity(size, activations, rows):
+    "How many networks of `size` parameters and `activations` numbers a row share a stack on a CPU"
+    return max(1, _cache//(16*size+4*rows*activations))
+
+# %% ../../nbs/loss_data/03_training.ipynb #bc112865
+def _chunked(js, most):
+    "`js` in pieces of nearly equal length of at most `most`"
+    k = math.ceil(len(js)/most)
+    return [js[len(js)*i//k:len(js)*(i+1)//k] for i in range(k)]
+
+def _groups(jobs, shapes, batch_size, capacity, padded=False):
+    "Lists of parts to be trained together; `capacity(shape, rows)` is the most networks, `padded` lets different numbers of rows share a group"
+    def width(j): return (_padded if padded else min)(len(jobs[j].rows), batch_size)
+    def part(j): return shapes[jobs[j].data],jobs[j].data,width(j)
+    order,out = sorted(range(len(jobs)), key=part, reverse=True),[]
+    for key,js in groupby(order, lambda j: part(j)[:1] if padded else part(j)):
+        for chunk in _chunked(list(js), capacity(key[0], width(order[0]) if padded else key[2])):
+            out.append([_Part(list(o), *k[1:]) for k,o in groupby(chunk, part)])
+    return sorted(out, key=lambda g: -sum(len(p.jobs)*p.width for p in g))   # the longest first
+
+# %% ../../nbs/loss_data/03_training.ipynb #a7dfa925
+_block = 100 # steps whose rows are drawn at once
+
+def _weights(part, jobs, device):
+    "What each row of a batch counts: 1/n of the network, 0 for padding"
+    n = torch.tensor([min(len(jobs[j].rows), part.width) for j in part.jobs])
+    return 1/part.width if (n==part.width).all() else ((torch.arange(part.width)<n[:,None])/n[:,None])[...,None].to(device)
+
+def _drawn(streams, k, width, device):
+    "The next `k` batches of all networks of a part, shape `[k, m, width]`; short ones begin again"
+    def wide(i): return i if i.shape[1]==width else i[:,torch.arange(width)%i.shape[1]]
+    i = torch.stack([wide(s.draw(k)) for s in streams], 1)
+    return i.pin_memory().to(device, non_blocking=True) if device.type=='cuda' else i.to(device)
+
+def _evaluated(net, part, x, y, rows):
+    "Mean loss of each network of a part, shape `[m]`, added up in `float64` over chunks of `rows` samples"
+    total = torch.zeros((), dtype=torch.float64, device=y.device)
+    for s in range(0, len(y), rows):
+        z = net.logits(part, x[s:s+rows]).double()
+        total = total + cross_entropy(z.flatten(0, 1), y[s:s+rows].repeat(len(z)), reduction='none').view(len(z), -1).sum(1)
+    return total/len(y)
+
+# %% ../../nbs/loss_data/03_training.ipynb #1167df74
+def _rehearsed(net, step):
+    "Run `step` a few times, so that all that it needs exists, and take back what was learned"
+    before = net.flat.clone()
+    for _ in range(3): step()
+    net.flat.copy_(before)
+    for state in net.opt.state.values():
+        for v in state.values(): v.zero_()
+
+def _recorded(net, step):
+    "`step` as a CUDA graph"
+    with torch.cuda.device(net.flat.device), warnings.catch_warnings():
+        warnings.filterwarnings('ignore', message='This instance was constructed with capturable=True')   # it is captured in a moment
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side): _rehearsed(net, step)
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph): step()
+    return graph.replay
+
+# %% ../../nbs/loss_data/03_training.ipynb #e3ef3229
+class _Data(NamedTuple):
+    "Data on the device where it is used"
+    x: list[Tensor] # each representation, shape `[N, ...]`
+    y: Tensor # class codes, shape `[N]`
+    xv: list[Tensor] # the same for validation
+    yv: Tensor
+    low: list[Tensor] # `x` in the type of the products
+
+def _group(net, group, jobs, data, train_steps, batch_size):
+    "Train the networks of a group: yields the number of steps done, in the end a dict of losses"
+    device,alone = data.y.device,net.flat.ndim==1
+    streams = [[_Batches(jobs[j], batch_size) for j in p.jobs] for p in group]
+    at = [torch.zeros((p.width,) if alone else (len(p.jobs),p.width), dtype=torch.long, device=device) for p in group]
+    w = [_weights(p, jobs, device) for p in group]
+    def batch(p, i, w):
+        x = data.low[p.data]
+        return x.index_select(0, i.flatten()).view(*i.shape, *x.shape[1:]),data.y[i],w
+    def step(): net.step([batch(*o) for o in zip(group, at, w, strict=True)])
+    run = _recorded(net, step) if device.type=='cuda' and isinstance(net, _Stack) else step
+    for s in range(0, train_steps, _block):
+        k = min(_block, train_steps-s)
+        drawn = [_drawn(o, k, p.width, device) for o,p in zip(streams, group, strict=True)]
+        for t in range(k):
+            for i,d in zip(at, drawn, strict=True): i.copy_(d[t].view_as(i))
+            run()
+        yield k*len({j for p in group for j in p.jobs})
+    rows = 512 if device.type=='cpu' else 8192
+    yield {j: loss for k,p in enumerate(group) for j,loss in zip(p.jobs, _evaluated(net, k, data.xv[p.data], data.yv, rows).tolist(), strict=True)}
+
+# %% ../../nbs/loss_data/03_training.ipynb #58014d7d
+def _one_by_one(steps, job, j, x, y, xv, yv, train_steps, batch_size):
+    "Train `(init_fn, train_step_fn, eval_fn)` on NumPy batches: yields the number of steps done, in the end its loss"
+    init_fn,train_step_fn,eval_fn = steps
+    with _seeded(job.seed):
+        state,batches = init_fn(job.seed),_Batches(job, batch_size)
+        for s in range(0, train_steps, _block):
+            drawn = batches.draw(min(_block, train_steps-s)).numpy()
+            for i in drawn:
+                out = train_step_fn(state, (x[i],y[i]))
+                if not isinstance(out, (tuple,list)) or len(out)!=2: raise ValueError(f'`train_step_fn` must return (state, loss), got {type(out).__name__}')
+                state = out[0]
+            yield len(drawn)
+        chunks = [slice(s, s+batch_size) for s in range(0, len(yv), batch_size)]
+        loss = math.fsum(float(eval_fn(state, (xv[s],yv[s])))*len(yv[s]) for s in chunks)/len(yv)
+    yield {j: loss}
+
+def _fitted(probe, job, j, x, y, xv, yv, n_classes, train_steps):
+    "Fit an estimator: yields its loss, and that all its steps are done"
+    p = _fit(probe.estimator, x[i := job.rows.cpu().numpy()].reshape(len(job.rows), -1), y[i], xv.reshape(len(yv), -1), n_classes, job.seed)
+    yield train_steps
+    yield {j: float(-np.log(p[np.arange(len(yv)),yv]).mean())}
+
+# %% ../../nbs/loss_data/03_training.ipynb #7d38d7d2
+def _work(todo, say, stop, ready):
+    "A thread that takes tasks until there are none, and tells what they yield"
+    torch.set_num_threads(1)
+    torch.get_num_threads()   # from here on this thread keeps its number
+    torch.set_flush_denormal(True)
+    ready.wait()
+    try:
+        while not stop.is_set():
+            try: task = todo.popleft()
+            except IndexError: break
+            for o in task():
+                say(o)
+                if stop.is_set(): break
+    except BaseException as e: say(e)   # for the caller to raise
+    finally: say(None)
+
+def _spread(tasks, k):
+    "What `tasks` yield, worked on by `k` threads that compute with one thread each"
+    said,stop,ready,was = SimpleQueue(),Event(),Barrier(k+1),torch.get_num_threads()
+    todo = deque(tasks)
+    threads = [Thread(target=_work, args=(todo, said.put, stop, ready), daemon=True) for _ in range(k)]
+    for t in threads: t.start()
+    ready.wait()
+    torch.set_num_threads(was)
+    try:
+        while k:
+            if (o := said.get()) is None: k -= 1
+            elif isinstance(o, BaseException): raise o
+            else: yield o
+    finally:
+        stop.set()
+        for t in threads: t.join()
+
+# %% ../../nbs/loss_data/03_training.ipynb #5885a962
+def _task(probe, group, jobs, data, n_classes, train_steps, batch_size, half, capacity):
+    "A function that trains a group"
+    p,lone = group[0],data.y.device.type=='cpu' and len(group)==1 and len(group[0].jobs)==1
+    shape,x = tuple(data.x[p.data].shape[1:]),data.x[p.data]
+    alone = lone and capacity(shape, p.width)==1
+    if lone and not alone: group = [p._replace(jobs=p.jobs*2)]   # a batched product of one matrix is rounded otherwise
+    seeds = [jobs[j].seed for p in group for j in p.jobs]
+    if probe.kind=='vmap':
+        modules = _Modules(_maker(probe, shape, n_classes), seeds, probe.lr, x.dtype, x.device)
+        return lambda: _group(modules, group, jobs, data, train_steps, batch_size)
+    ends = np.cumsum([0]+[len(p.jobs) for p in group])
+    parts = [slice(int(a), int(b)) for a,b in zip(ends, ends[1:], strict=False)]
+    def train():
+        net = _Stack([math.prod(shape),*probe.hidden,n_classes], seeds, probe.lr, x.dtype, x.device, half, parts, alone)
+        yield from _group(net, group, jobs, data, train_steps, batch_size)
+    return train
+
+# %% ../../nbs/loss_data/03_training.ipynb #2bd4922e
+def _batched(probe, data, jobs, n_classes, train_steps, batch_size, half):
+    "Tasks that train stacks, and on how many threads they should run"
+    on_cpu = data.y.device.type=='cpu'
+    def capacity(shape, rows):
+        if probe.kind=='stacked':
+            dims = [math.prod(shape),*probe.hidden,n_classes]
+            size,wide = _layout(_shapes(dims))[1],sum(dims)+2*sum(probe.hidden)
+        else:
+            net = _maker(probe, shape, n_classes)(0)
+            size,wide = sum(o.numel() for o in net.parameters()),8*math.prod(shape)
+        return _capacity(size, wide, rows) if on_cpu else _most
+    capacity = memo(capacity)
+    groups = _groups(jobs, [tuple(o.shape[1:]) for o in data.x], batch_size, capacity, padded=probe.kind=='stacked' and not on_cpu)
+    tasks = [_task(probe, g, jobs, data, n_classes, train_steps, batch_size, half, capacity) for g in groups]
+    return tasks,min(torch.get_num_threads(), len(tasks)) if on_cpu else 0
+
+# %% ../../nbs/loss_data/03_training.ipynb #16e6c6c6
+def _singles(probe, data, jobs, n_classes, train_steps, batch_size):
+    "Tasks that train one network each"
+    x,xv = ([o.numpy(force=True) for o in v] for v in (data.x,data.xv))
+    y,yv = (o.numpy(force=True) for o in (data.y,data.yv))
+    def task(j, job):
+        arrays = x[job.data],y,xv[job.data],yv
+        if probe.kind=='fit': return _fitted(probe, job, j, *arrays, n_classes, train_steps)
+        steps = probe.steps
+        if probe.kind=='vmap':
+            make,like = _maker(probe, tuple(data.x[job.data].shape[1:]), n_classes),data.x[job.data]
+            steps = _module_steps(lambda seed: make(seed).to(like.device, like.dtype), probe.lr)
+        return _one_by_one(steps, job, j, *arrays, train_steps, batch_size)
+    return [partial(task, j, job) for j,job in enumerate(jobs)]
+
+def _run(probe, data, jobs, n_classes, train_steps, batch_size, half, progress):
+    "Yield position and loss of each job"
+    if probe.kind=='vmap': ok = all(_stackable(_maker(probe, tuple(o.shape[1:]), n_classes), probe.lr, o[:2], n_classes) for o in data.x)
+    if probe.kind=='stacked' or probe.kind=='vmap' and ok: tasks,k = _batched(probe, data, jobs, n_classes, train_steps, batch_size, half)
+    else: tasks,k = _singles(probe, data, jobs, n_classes, train_steps, batch_size),0
+    with tqdm(total=len(jobs)*train_steps, desc='probes', unit='step', unit_scale=True, disable=not progress) as bar:
+        for o in _spread(tasks, k) if k else (o for task in tasks for o in task()):
+            if isinstance(o, int): bar.update(o)
+            else: yield from o.items()
+
+# %% ../../nbs/loss_data/03_training.ipynb #02035c10
+def _numbers(xs, n, name, device):
+    "Representations as finite `float32` or `float64` tensors on `device`, flat copies of none"
+    if isinstance(xs, Tensor) or not len(xs):
+        raise ValueError(f'`{name}` must be a list of tensors, one for each representation, got {"one tensor" if isinstance(xs, Tensor) else "none"}')
+    out = []
+    for i,o in enumerate(xs):
+        if not isinstance(o, Tensor) or o.ndim<2 or len(o)!=n or not o.numel():
+            raise ValueError(f'`{name}[{i}]` must be a tensor [{n}, ...], one row for each label, got {list(o.shape) if isinstance(o, Tensor) else type(o).__name__}')
+        as_features(o.detach().flatten(1), f'{name}[{i}]')
+        out.append(o.detach().to(device, o.dtype if o.dtype==torch.float64 else torch.float32))
+    return out
+
+def _codes(y, name, n_classes, device):
+    "Class codes as integers on `device`"
+    if not isinstance(y, Tensor) or y.ndim!=1 or not len(y) or y.is_floating_point(): raise ValueError(f'`{name}` must be a tensor of at least one class code, shape [N]')
+    if not 0<=int(y.min())<=int(y.max())<n_classes: raise ValueError(f'`{name}` must be codes in [0, {n_classes}), got {int(y.min())} to {int(y.max())}')
+    return y.detach().to(device, torch.long)
+
+# %% ../../nbs/loss_data/03_training.ipynb #24250f47
+def _check_jobs(jobs, xs, xv, n):
+    "Refuse jobs that ask for rows or representations which are not there"
+    for i,(a,b) in enumerate(zip(xs, xv, strict=True)):
+        if a.shape[1:]!=b.shape[1:]: raise ValueError(f'`val` must be shaped as `x`: representation {i} is {list(a.shape[1:])} a sample in training and {list(b.shape[1:])} in validation')
+    for j,job in enumerate(jobs):
+        if not 0<=job.data<len(xs): raise ValueError(f'`jobs[{j}].data` must be one of {len(xs)} representations, got {job.data}')
+        if job.seed<0: raise ValueError(f'`jobs[{j}].seed` must not be negative, got {job.seed}')
+        if not len(job.rows) or not 0<=int(job.rows.min())<=int(job.rows.max())<n: raise ValueError(f'`jobs[{j}].rows` must be at least one position in [0, {n}), got {len(job.rows)} rows'
+                                                                                                  + (f' from {int(job.rows.min())} to {int(job.rows.max())}' if len(job.rows) else ''))
+
+def _check_probe(probe, xs, n_classes, matmul):
+    "Refuse a probe that was made for other data, and half precision where there is none"
+    if not isinstance(probe, Probe): raise ValueError(f'`probe` must come from `as_probe`, got a {type(probe).__name__}')
+    for o in xs if probe.shape else []:
+        if probe.shape!=(tuple(o.shape[1:]),n_classes): raise ValueError(f'`probe` was made for x_shape={probe.shape[0]}, n_classes={probe.shape[1]}, but the data has {tuple(o.shape[1:])} and {n_classes}')
+    if matmul not in ('float32','bfloat16'): raise ValueError(f"`matmul` must be 'float32' or 'bfloat16', got {matmul!r}")
+    if matmul=='bfloat16' and probe.kind!='stacked': raise ValueError("`matmul='bfloat16'` is for linear and MLP probes; set the type of the others in their own code")
+
+# %% ../../nbs/loss_data/03_training.ipynb #4f4cf432
 def train_probes(
     probe:Probe, # What to train, from `as_probe`
     x:Sequence[Tensor], # Training data of each representation, shape `[N, ...]`
@@ -64,28 +321,21 @@ def train_probes(
     n_classes:int, # Number of classes
     train_steps:int=4000, # Batches that each network learns from
     batch_size:int=256, # Rows in a batch; networks that have fewer see all of theirs in each step
-    device:str|torch.device|None=None, # Where to train; `None` is where the data is
-    matmul:str='float32', # 'float32', or 'bfloat16' for matrix products of numbers with 8 bits; weights and sums stay in float32
+    device:str|torch.device|None=None, # Where to train; `None` is where the labels are
+    matmul:str='float32', # 'bfloat16': matrix products of numbers with 8 bits; weights and sums stay in `float32`
     progress:bool=True, # Show a progress bar
-) -> Iterator[tuple[int,float]]: # Position in `jobs` and mean validation loss in nats, as soon as it is known
-    "Train a network for each job and tell its validation loss"
-    xs,ys = [o.numpy(force=True) for o in x],y.numpy(force=True)
-    vs,vy = [o.numpy(force=True) for o in val[0]],val[1].numpy(force=True)
-    with tqdm(total=len(jobs)*(1 if probe.kind=='fit' else train_steps), desc='probes', disable=not progress) as bar:
-        for j,job in enumerate(jobs):
-            i = job.rows.numpy(force=True)
-            if probe.kind=='fit':
-                p = _fit(probe.estimator, xs[job.data][i].reshape(len(i), -1), ys[i], vs[job.data].reshape(len(vy), -1), n_classes, job.seed)
-                yield j,float(-np.log(p[np.arange(len(vy)),vy]).mean())
-                bar.update()
-                continue
-            shape = tuple(xs[job.data].shape[1:])
-            if probe.kind=='steps': steps = probe.steps
-            elif probe.kind=='stacked': steps = _module_steps(lambda seed, shape=shape: _network(shape, n_classes, probe.hidden, seed), probe.lr)
-            else:
-                def make(seed, shape=shape):
-                    with torch.random.fork_rng([]):
-                        torch.manual_seed(seed)
-                        return probe.factory(shape, n_classes)
-                steps = _module_steps(make, probe.lr)
-            yield j,_one_by_one(steps, xs[job.data], ys, (vs[job.data],vy), job, train_steps, batch_size, bar)
+) -> Iterator[tuple[int,float]]: # Position in `jobs` and mean validation loss in nats, in the order in which groups of networks get ready
+    "Train a network for each job and tell its validation loss; `float64` data is computed with in `float64`, all else in `float32`"
+    for k,v in dict(train_steps=train_steps, batch_size=batch_size, n_classes=n_classes).items():
+        if v<1 or v!=int(v): raise ValueError(f'`{k}` must be a whole number of at least 1, got {v}')
+    if len(val)!=2 or len(val[0])!=len(x): raise ValueError(f'`val` must be (x, y) with the same {len(x)} representations as `x`')
+    device = torch.device(device if device is not None else y.device)
+    ys,yv = _codes(y, 'y', n_classes, device),_codes(val[1], 'val[1]', n_classes, device)
+    xs,xv = _numbers(x, len(ys), 'x', device),_numbers(val[0], len(yv), 'val[0]', device)
+    _check_probe(probe, xs, n_classes, matmul)
+    _check_jobs(jobs, xs, xv, len(ys))
+    half = matmul=='bfloat16'
+    if probe.kind=='stacked':
+        xs,xv = [o.flatten(1) for o in xs],[o.flatten(1) for o in xv]
+    data = _Data(xs, ys, xv, yv, [o.bfloat16() for o in xs] if half else xs)
+    return _run(probe, data, list(jobs), n_classes, int(train_steps), int(batch_size), half, progress)
