@@ -7,7 +7,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/render.html.
 # %% auto #0
 __all__ = ['render_curve', 'render_latex']
 
-# %% ../../nbs/loss_data/10_render.ipynb #e614f97b
+# %% ../../nbs/loss_data/10_render.ipynb #0c8e2d7e
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from .curve import jackknife_t, loss_curves
 from .metrics import _positions, metrics_table
 from ..models import _atomic
@@ -29,7 +30,15 @@ def _draw_curve(ax, n, loss, lo, hi, style, label):
     ax.plot(n, loss, color=colour, marker=mark, ls=line, ms=5, lw=1.5, mec='w', mew=.5, label=label, zorder=3)
     if (known := np.isfinite(lo+hi)).any(): ax.fill_between(n, lo, hi, where=known, color=colour, alpha=.18, lw=0, zorder=2)
 
-# %% ../../nbs/loss_data/10_render.ipynb #3840db88
+# %% ../../nbs/loss_data/10_render.ipynb #8b04f7fe
+def _label_axes(ax):
+    "Plain numbers at powers of ten, and at 2 and 5 between them where there are few"
+    for axis,(lo,hi) in ((ax.xaxis,ax.get_xlim()),(ax.yaxis,ax.get_ylim())):
+        axis.set_major_locator(LogLocator(subs=(1.,2.,5.) if hi<60*lo else (1.,)))
+        axis.set_major_formatter(FuncFormatter(lambda v,_: f'{v:,.0f}' if v>=1 else f'{v:g}'))
+        axis.set_minor_formatter(NullFormatter())
+    ax.set(xlabel='training samples n', ylabel='validation loss (nats)')
+
 def _draw_curves(ax, curves, level):
     "All curves of a frame with their bands, on logarithmic axes"
     mean,ends = curves.loss[0],[*curves.first[1:],len(curves.n)]
@@ -39,10 +48,11 @@ def _draw_curves(ax, curves, level):
     lo = np.maximum(lo, floor)
     for i,(a,b) in enumerate(zip(curves.first, ends, strict=True)):
         _draw_curve(ax, curves.n[a:b], mean[a:b], lo[a:b], hi[a:b], _styles[i%len(_styles)], str(curves.names[i]))
-    ax.set(xscale='log', yscale='log', xlabel='training samples n', ylabel='validation loss (nats)')
+    ax.set(xscale='log', yscale='log')
     ax.set_ylim(bottom=max(ax.get_ylim()[0], floor))
+    _label_axes(ax)
 
-# %% ../../nbs/loss_data/10_render.ipynb #7af21ece
+# %% ../../nbs/loss_data/10_render.ipynb #2a02e121
 def _draw_guides(ax, curves, ns, epsilons):
     "Dashed lines at the sizes and the losses where metrics are taken"
     sizes = np.unique(curves.n[_positions(curves, ns)]) if len(ns) else []
@@ -50,10 +60,10 @@ def _draw_guides(ax, curves, ns, epsilons):
     note = dict(textcoords='offset points', fontsize=8, color='.25', zorder=4)
     for n in sizes:
         ax.axvline(n, **guide)
-        ax.annotate(f'n = {n:,.0f}', (n,0), xycoords=('data','axes fraction'), xytext=(-3,4), rotation=90, ha='right', va='bottom', **note)
+        ax.annotate(f'n = {n:,.0f}', (n,1), xycoords=('data','axes fraction'), xytext=(0,3), ha='center', va='bottom', **note)
     for e in epsilons:
         ax.axhline(e, **guide)
-        ax.annotate(f'ε = {e:g}', (1,e), xycoords=('axes fraction','data'), xytext=(-3,2), ha='right', va='bottom', **note)
+        ax.annotate(f'ε = {e:g}', (1,e), xycoords=('axes fraction','data'), xytext=(4,0), ha='left', va='center', **note)
 
 # %% ../../nbs/loss_data/10_render.ipynb #356dc24e
 _formats = {'.pdf': {'CreationDate': None}, '.png': {}, '.svg': {'Date': None}}
