@@ -42,7 +42,7 @@ def _own_random(*seed):
         if torch.cuda.is_initialized(): torch.cuda.manual_seed_all(k)
         yield
 
-# %% ../../nbs/loss_data/04_estimator.ipynb #2a653167
+# %% ../../nbs/loss_data/04_estimator.ipynb #fcb6ccbc
 class _Runs:
     "Networks of one probe on prepared data, each trained once"
     def __init__(self, data, probe, store, **options):
@@ -65,22 +65,16 @@ class _Runs:
 
     def train(self, jobs, progress):
         "Position and loss of each job as soon as it is finished"
-        d,o = self.data,self.options
-        if not jobs: return
+        d,o = self.data,self.options|dict(n_classes=self.data.n_classes)
         if self.probe.kind in ('stacked','vmap'):
-            yield from train_probes(self.probe, d.x, d.y, d.val, jobs, n_classes=d.n_classes, progress=progress, **o)
+            if jobs: yield from train_probes(self.probe, d.x, d.y, d.val, jobs, progress=progress, **o)
             return
+        o['device'] = 'cpu' # where NumPy is
         for j,job in enumerate(tqdm(jobs, desc='probes', unit='network', disable=not progress)):
             with _own_random(job.seed, len(job.rows)):
-                if isinstance(d.x[job.data], _Lazy): loss = self.lazily(job)
-                else: loss = next(train_probes(self.probe, d.x, d.y, d.val, [job], n_classes=d.n_classes, progress=False, **o))[1]
-            yield j,loss
-
-    def lazily(self, job):
-        "Loss of a network whose batches are represented when they are drawn"
-        d,o = self.data,self.options
-        with tqdm(disable=True) as bar:
-            return _one_by_one(self.probe.steps, d.x[job.data], d.y.numpy(), (d.val[0][job.data],d.val[1].numpy()), job, o['train_steps'], o['batch_size'], bar)
+                if isinstance(d.x[0], _Lazy): *_,last = _one_by_one(self.probe.steps, job, 0, d.x[0], d.y.numpy(), d.val[0][0], d.val[1].numpy(), o['train_steps'], o['batch_size'])
+                else: last = dict(train_probes(self.probe, d.x, d.y, d.val, [job], progress=False, **o))
+            yield j,last[0]
 
     def frame(self, points, seeds):
         "The curves as a frame"
@@ -144,7 +138,7 @@ def loss_data_curve(
     runs.measure(at, seeds, progress)
     return runs.frame(at, seeds)
 
-# %% ../../nbs/loss_data/04_estimator.ipynb #e6922fad
+# %% ../../nbs/loss_data/04_estimator.ipynb #0d6e34ad
 class LossDataEstimator:
     "Loss-data curves of a training algorithm on a representation, with the interface of [reprieve](https://github.com/willwhitney/reprieve)"
     def __init__(self,
@@ -183,8 +177,10 @@ class LossDataEstimator:
         self._say('Representing the data' if cache_data else 'Each batch will be represented when it is drawn')
         data = (_prepare if cache_data else _prepare_lazily)(dataset, None, val, representation_fn, name=name, whiten=whiten, val_frac=val_frac, stratify=stratify, seed=seed,
             batch_size=options['batch_size'], keep=classes or 2**31, digest=file is not None, progress=progress)
-        if shape is not None and (math.prod(shape)!=math.prod(data.x[0].shape[1:]) or classes<data.n_classes):
-            raise ValueError(f'the algorithm was made for inputs of shape {shape} and {classes} classes, the representation has shape {tuple(data.x[0].shape[1:])} and {data.n_classes} classes')
+        if shape is not None:
+            if math.prod(shape)!=math.prod(data.x[0].shape[1:]) or classes<data.n_classes:
+                raise ValueError(f'the algorithm was made for inputs of shape {shape} and {classes} classes, the representation has shape {tuple(data.x[0].shape[1:])} and {data.n_classes} classes')
+            if cache_data: data = data._replace(x=[o.view(-1, *shape) for o in data.x], val=([o.view(-1, *shape) for o in data.val[0]],data.val[1]))
         self._runs = _Runs(data._replace(n_classes=classes or data.n_classes), probe if batched else Probe('steps', steps=triple), file, **options)
         self.max_train_size,self.val_size,self._sizes = len(data.train),len(data.val[1]),set()
         self.results = self._runs.frame([], [])
