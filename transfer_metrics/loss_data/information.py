@@ -33,7 +33,7 @@ def null_loss(
     p,n = y.codes.bincount().double().numpy()/len(y.codes),np.array([counted.get(c, 0) for c in y.classes])
     with np.errstate(divide='ignore'): return float(p@-np.log(n/len(t.codes)))*_per_nat(unit)
 
-# %% ../../nbs/loss_data/07_information.ipynb #2f06dd2e
+# %% ../../nbs/loss_data/07_information.ipynb #0b47aa32
 def _loss_at(curve, n):
     "Mean loss of one curve at the first measured size of at least `n`; `None` for its largest"
     c,i = _one(curve, n)
@@ -47,12 +47,12 @@ def mutual_information(
     n:float|None=None, # Training size, rounded up to a measured one; by default the largest
     unit:str='nats', # 'nats' or 'bits'
 ) -> float: # At most $H(Y)$; negative if the probe does worse than not looking; higher is better
-    "Lower bound $H(Y) - L(n)$ of the mutual information of representation and label, Section 3 of [Whitney et al. 2020](https://arxiv.org/abs/2009.07368)"
+    "Lower bound $H(Y) - L(n)$ of the mutual information of representation and label, [Whitney et al. 2020](https://arxiv.org/abs/2009.07368)"
     if isinstance(labels, float) and not 0<=labels<math.inf: raise ValueError(f'`labels` must be labels or, as a float, their entropy, finite and not negative; got {labels}')
     k = _per_nat(unit)
     return ((labels if isinstance(labels, float) else null_loss(labels))-_loss_at(curve, n))*k
 
-# %% ../../nbs/loss_data/07_information.ipynb #4f48ce82
+# %% ../../nbs/loss_data/07_information.ipynb #fcaf2b53
 @metric(needs='curve', unit='nats', range=(-math.inf, math.inf), source='[Xu et al. 2020](https://arxiv.org/abs/2002.10689)')
 def v_information(
     curve:pd.DataFrame, # Loss-data curve of one representation, columns `seed, samples, val_loss`, loss in nats
@@ -62,6 +62,6 @@ def v_information(
     n:float|None=None, # Training size, rounded up to a measured one; by default the largest
     unit:str='nats', # 'nats' or 'bits'
 ) -> float: # At most the null probe's loss, and infinite if that is; higher is better
-    "V-information of the probes of `curve`: the null probe's loss less theirs, Definition 2 of [Xu et al. 2020](https://arxiv.org/abs/2002.10689)"
+    "V-information of the probes of `curve`: the null probe's loss less theirs, [Xu et al. 2020](https://arxiv.org/abs/2002.10689)"
     k = _per_nat(unit)
     return (null_loss(labels, train_labels=train_labels)-_loss_at(curve, n))*k
