@@ -121,12 +121,12 @@ def _running(curves, x, f=np.add):
         res[...,at] = f.accumulate(x[...,at], axis=-1)
     return res
 
-# %% ../../nbs/loss_data/01_curve.ipynb #b69a7c09
+# %% ../../nbs/loss_data/01_curve.ipynb #c994ae53
 def _n_at(na, nb, La, Lb, level):
     "Where the curve between two points is at `level`, which lies between their losses: straight in log n and log L, or in log n and L if a loss is 0"
     with np.errstate(all='ignore'):
         share = np.where(np.minimum(La, Lb)>0, (np.log(La)-np.log(level))/(np.log(La)-np.log(Lb)), (La-level)/(La-Lb))
-        return na*np.exp(np.clip(share, 0, 1)*np.log1p((nb-na)/na))
+        return np.clip(na*np.exp(share*np.log1p((nb-na)/na)), na, nb)
 
 # %% ../../nbs/loss_data/01_curve.ipynb #4eb41617
 def jackknife_t(

@@ -40,7 +40,7 @@ def _direct(f, lo, count):
     i = np.arange(1, len(row)+1)-np.repeat(count.cumsum()-count, count.astype(int))+lo[row]
     return np.bincount(row, f(i, row), minlength=len(lo))
 
-# %% ../../nbs/loss_data/05_description_length.ipynb #73b59260
+# %% ../../nbs/loss_data/05_description_length.ipynb #fddb2e61
 def _spans(u, v, beta):
     "Ends of what to add one by one, u+1 to p and q+1 to v, so that a sum over a power law is smooth from p to q; False where that middle is below a factor exp(-40)"
     b = np.maximum(abs(beta), 1e-9)
@@ -53,8 +53,8 @@ def _spans(u, v, beta):
 def _smooth_sum(p, q, fp, fq, beta):
     "Sum over the integers p+1 to q of a smooth power law that is `fp` at p and `fq` at q"
     t = np.log1p((q-p)/p)
-    z = abs((beta+1)*t)
-    integral = np.where(beta>-1, fq*q, fp*p)*t*np.where(z>0, -np.expm1(-z)/z, 1)
+    z = np.maximum(abs((beta+1)*t), 1e-300)
+    integral = np.where(beta>-1, fq*q, fp*p)*t*-np.expm1(-z)/z
     return _tail(p, q, fp, fq, integral, beta*fp/p, beta*fq/q, beta)
 
 def _power_sum(u, v, na, La, beta):
