@@ -138,7 +138,7 @@ def loss_data_curve(
     runs.measure(at, seeds, progress)
     return runs.frame(at, seeds)
 
-# %% ../../nbs/loss_data/04_estimator.ipynb #0d6e34ad
+# %% ../../nbs/loss_data/04_estimator.ipynb #5c2c56c6
 class LossDataEstimator:
     "Loss-data curves of a training algorithm on a representation, with the interface of [reprieve](https://github.com/willwhitney/reprieve)"
     def __init__(self,
@@ -182,7 +182,8 @@ class LossDataEstimator:
                 raise ValueError(f'the algorithm was made for inputs of shape {shape} and {classes} classes, the representation has shape {tuple(data.x[0].shape[1:])} and {data.n_classes} classes')
             if cache_data: data = data._replace(x=[o.view(-1, *shape) for o in data.x], val=([o.view(-1, *shape) for o in data.val[0]],data.val[1]))
         self._runs = _Runs(data._replace(n_classes=classes or data.n_classes), probe if batched else Probe('steps', steps=triple), file, **options)
-        self.max_train_size,self.val_size,self._sizes = len(data.train),len(data.val[1]),set()
+        self.max_train_size,self.val_size = len(data.train),len(data.val[1])
+        self._sizes:set[int] = set()
         self.results = self._runs.frame([], [])
 
     def _say(self, text):
@@ -195,7 +196,7 @@ class LossDataEstimator:
         self.results = self._runs.frame(sorted(self._sizes), self._seeds)
         self._say(self.results.groupby('samples').val_loss.agg(['mean','std']).to_string())
 
-# %% ../../nbs/loss_data/04_estimator.ipynb #42fca427
+# %% ../../nbs/loss_data/04_estimator.ipynb #ebd2df55
 @patch
 def compute_curve(self:LossDataEstimator,
     n_points:int=10, # How many training sizes, from 1 to all
@@ -206,7 +207,7 @@ def compute_curve(self:LossDataEstimator,
     at = curve_points(self.max_train_size, n_points, sampling_type=sampling_type, points=points)
     _warn_missing(self._runs.data, at, self._seeds)
     self._measure(at)
-    return self.to_dataframe()
+    return self.results.copy()
 
 # %% ../../nbs/loss_data/04_estimator.ipynb #dfa5fbe8
 @patch

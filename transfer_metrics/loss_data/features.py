@@ -7,18 +7,18 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/features.htm
 # %% auto #0
 __all__ = ['represent']
 
-# %% ../../nbs/loss_data/03c_features.ipynb #e3882f2d
+# %% ../../nbs/loss_data/03c_features.ipynb #517a5ccb
 import math
 from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 from tqdm.auto import tqdm
-from ..core import ArrayLike, as_features, as_labels, as_tensor
+from ..core import as_features, as_labels, as_tensor
 from .sampling import _whitening_kind, fit_whitening, split_rows
 from .store import fingerprint
 from ..models import frozen
@@ -88,17 +88,17 @@ def _features(x, y, fns, name, batch_size, progress):
         if v.is_floating_point(): as_features(v.flatten(1), f'representation {k!r}' if k else name if fns is None else 'representation')
     return res,labels
 
-# %% ../../nbs/loss_data/03c_features.ipynb #5ee09c85
+# %% ../../nbs/loss_data/03c_features.ipynb #77b36b57
 def represent(
-    x:ArrayLike|Dataset|tuple|dict, # Samples `[N, ...]`, a pair (samples, labels), a data set of pairs, or a dict of samples by name
+    x:Any, # Samples `[N, ...]`, a pair (samples, labels), a data set of pairs, or a dict of samples by name
     representation_fn:Callable|dict|None=None, # From a batch (NumPy) to features `[b, ...]`; a module (tensors); or a dict of them
     *,
     batch_size:int=256, # Samples in a batch
     progress:bool=True, # Show a progress bar
-) -> tuple[Tensor|dict[str,Tensor],list|ArrayLike|None]: # Features `[N, ...]`, by name for a dict; and the labels, if `x` has some
+) -> tuple[Any,Any]: # Features `[N, ...]`, by name for a dict; and the labels, if `x` has some
     "Features of all samples, each sample represented once, and their labels"
     pair = isinstance(x, Dataset) or (isinstance(x, (tuple,list)) and len(x)==2 and np.ndim(x[1])==1 and np.ndim(x[0])>0 and len(x[0])==len(x[1]))
-    y = None if pair else np.zeros(len(next(iter(x.values())) if isinstance(x, dict) and x else x), int)
+    y = None if pair else np.zeros(len(next(iter(x.values())) if isinstance(x, dict) and x else x), np.int64)
     res,labels = _features(x, y, representation_fn, 'x', batch_size, progress)
     return res[''] if list(res)==[''] else res,labels if pair else None
 
@@ -160,7 +160,7 @@ def _prepare(x, y, val, fns, *, name, whiten, val_frac, stratify, seed, batch_si
     names = [f'{name} {k}'.strip() or 'default' for k in feats]
     return _Data(names, xs, codes, c, train, (vs, codes_v if held is None else codes[held]), labels, digests)
 
-# %% ../../nbs/loss_data/03c_features.ipynb #7b56be6e
+# %% ../../nbs/loss_data/03c_features.ipynb #868e48d7
 class _Lazy:
     "Rows of a representation that are computed when they are asked for"
     def __init__(self, x, f, rows, name, w=None): self.x,self.f,self.rows,self.name,self.w = x,f,rows,name,w
@@ -189,10 +189,10 @@ def _prepare_lazily(x, y, val, fn, *, name, whiten, val_frac, stratify, seed, ba
         for o,nm in (((x,y),'x'),(val,'val')) if val is not None else (((x,y),'x'),):
             px,py = _pairs(*o, nm) if isinstance(o, (tuple,list)) else _pairs(o, None, nm)
             if not len(px): raise ValueError(f'`{nm}` is empty')
-            parts.append((px, py if py is not None else [l for _,b in DataLoader(px, batch_size, collate_fn=_collate, generator=torch.Generator()) for l in b]))
+            parts.append((px, py if py is not None else [k for _,b in DataLoader(px, batch_size, collate_fn=_collate, generator=torch.Generator()) for k in b]))
         codes,codes_v,c,labels = _encode(parts[0][1], parts[1][1] if val is not None else None, keep)
         train,held = split_rows(codes, val_frac, stratify=stratify, seed=seed) if val is None else (np.arange(len(codes)),np.arange(len(codes_v)))
         t,v = _Lazy(parts[0][0], fn, np.arange(len(codes)), name),_Lazy(parts[-1][0], fn, held, name)
         if kind: t.w = v.w = fit_whitening((o for o in t.pieces(batch_size, train)), kind)
-        key = fingerprint([fingerprint(o) for l,r in ((t,train),(v,np.arange(len(v)))) for o in l.pieces(batch_size, r)], codes, codes_v, train, kind) if digest else ''
+        key = fingerprint([fingerprint(o) for part,r in ((t,train),(v,np.arange(len(v)))) for o in part.pieces(batch_size, r)], codes, codes_v, train, kind) if digest else ''
     return _Data([name or 'default'], [t], codes, c, train, ([v], codes[held] if val is None else codes_v), labels, [key])

@@ -8,11 +8,11 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/sampling.htm
 __all__ = ['whitenings', 'split_rows', 'curve_points', 'subset_order', 'MissingLabels', 'missing_labels', 'Whitening',
            'fit_whitening']
 
-# %% ../../nbs/loss_data/03a_sampling.ipynb #355c1bbf
+# %% ../../nbs/loss_data/03a_sampling.ipynb #4c9d10e6
 import math
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
