@@ -7,7 +7,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/estimator.ht
 # %% auto #0
 __all__ = ['loss_data_curve', 'LossDataEstimator']
 
-# %% ../../nbs/loss_data/04_estimator.ipynb #c94ca5f8
+# %% ../../nbs/loss_data/04_estimator.ipynb #f40952c3
 import math
 import random
 import warnings
@@ -27,9 +27,9 @@ from .features import _Lazy, _prepare, _prepare_lazily
 from .probes import Probe, as_probe
 from .sample_complexity import refine_bracket
 from .sampling import MissingLabels, curve_points, missing_labels, subset_order
-from .store import CurveStore, fingerprint
 from .training import Job, _one_by_one, train_probes
 from ..models import frozen
+from ..store import RowStore, fingerprint
 
 # %% ../../nbs/loss_data/04_estimator.ipynb #21d9a2ee
 @contextmanager
@@ -42,14 +42,17 @@ def _own_random(*seed):
         if torch.cuda.is_initialized(): torch.cuda.manual_seed_all(k)
         yield
 
-# %% ../../nbs/loss_data/04_estimator.ipynb #fcb6ccbc
+# %% ../../nbs/loss_data/04_estimator.ipynb #d80b2fdc
+def _file(path): return None if path is None else RowStore(path, dict(seed=int, samples=int, val_loss=float, name=str), same=('samples','seed'))
+
 class _Runs:
     "Networks of one probe on prepared data, each trained once"
     def __init__(self, data, probe, store, **options):
         self.data,self.probe,self.store,self.options,self.orders = data,probe,store,options,{}
         parts = {k: v for k,v in options.items() if k!='device'}
         self.keys = [fingerprint(1, nm, d, probe, parts, data.n_classes) if store else '' for nm,d in zip(data.names, data.digests, strict=True)]
-        self.known = [store.known(k) if store else {} for k in self.keys]
+        self.known = [{(r.samples,r.seed): r.val_loss for r in store.frame(k).itertuples()} if store else {} for k in self.keys]
+        if store and any(c in nm for nm in data.names for c in '\r\n'): raise ValueError(f'`name` must be a single line to be stored, got {data.names}')
 
     def job(self, i, n, s):
         if s not in self.orders: self.orders[s] = torch.from_numpy(self.data.train[subset_order(len(self.data.train), s)])
@@ -100,7 +103,7 @@ def _seeds(seed, n_seeds):
 def _warn_missing(data, points, seeds, stacklevel=3):
     if text := missing_labels(data.labels, data.train, points, seeds=seeds): warnings.warn(text, MissingLabels, stacklevel=stacklevel)
 
-# %% ../../nbs/loss_data/04_estimator.ipynb #3cb0c331
+# %% ../../nbs/loss_data/04_estimator.ipynb #1d058e87
 def loss_data_curve(
     x:ArrayLike|Dataset|dict, # Samples `[N, ...]`, a dict of several representations of the same samples, or a data set of pairs (x, y)
     y:ArrayLike|None=None, # Labels, any hashable classes, shape `[N]`; `None` when they come with `x`
@@ -129,7 +132,7 @@ def loss_data_curve(
     "Loss-data curves: validation loss of probes trained on more and more samples ([Whitney et al. 2020](https://arxiv.org/abs/2009.07368))"
     seeds,learner = _seeds(seed, n_seeds),as_probe(probe, hidden=tuple(hidden), lr=lr)
     options = _options(x, device, matmul=matmul, train_steps=train_steps, batch_size=batch_size)
-    file = None if store is None else CurveStore(store)
+    file = _file(store)
     data = _prepare(x, y, val, representation_fn, name=name, whiten=whiten, val_frac=val_frac, stratify=stratify, seed=seed,
                     batch_size=options['batch_size'], keep=None, digest=file is not None, progress=progress)
     at = curve_points(len(data.train), n_points, sampling_type=sampling_type, points=points)
@@ -138,7 +141,7 @@ def loss_data_curve(
     runs.measure(at, seeds, progress)
     return runs.frame(at, seeds)
 
-# %% ../../nbs/loss_data/04_estimator.ipynb #5c2c56c6
+# %% ../../nbs/loss_data/04_estimator.ipynb #8f2a28c6
 class LossDataEstimator:
     "Loss-data curves of a training algorithm on a representation, with the interface of [reprieve](https://github.com/willwhitney/reprieve)"
     def __init__(self,
@@ -171,7 +174,7 @@ class LossDataEstimator:
         if use_vmap and not batched: self._say('Networks are trained one by one: '+('`cache_data=False`' if cache_data is False else 'all at once is for the functions of `make_algorithm`'))
         x = dataset[0] if isinstance(dataset, (tuple,list)) else None
         options = _options(x, device, matmul=matmul, train_steps=train_steps, batch_size=batch_size)
-        file = None if store is None else CurveStore(store)
+        file = _file(store)
         shape,classes = probe.shape or (None,None)
         if isinstance(representation_fn, dict) or isinstance(x, dict): raise ValueError('LossDataEstimator measures one representation; several at once: loss_data_curve')
         self._say('Representing the data' if cache_data else 'Each batch will be represented when it is drawn')
