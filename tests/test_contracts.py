@@ -25,7 +25,8 @@ inputs = dict(
     probs=('simplex', simplex(c_s, z)), labels=('class', y), source_labels=('class', z), features=('real', rng.normal(size=(n, k)) + .7*np.eye(k)[y]),
     logits=('real', 2*np.eye(c_s)[z] + rng.normal(size=(n, c_s))), targets=('real', y + rng.normal(size=n)),
     probs_t=('simplex', simplex(c_s, z)), source_probs=('simplex', simplex(c_s, z)),
-    base=('curve', Curve([0,10,20,40], [.2,.5,.4,.8])), transfer=('curve', Curve([0,5,20,30], [.2,.3,.7,.85])))
+    base=('curve', Curve([0,10,20,40], [.2,.5,.4,.8])), transfer=('curve', Curve([0,5,20,30], [.2,.3,.7,.85])),
+    curve=('curve', pd.DataFrame({'seed': [0,1]*4, 'samples': np.repeat([1,10,100,1000], 2), 'val_loss': [2.2,1.8,1.1,.9,.55,.45,.06,.04]})))
 kind = {a: o[0] for a,o in inputs.items()}
 data = {a: o[1] for a,o in inputs.items()}
 numbers,arrays = ('simplex','real'),('simplex','real','class','column')
