@@ -35,14 +35,14 @@ def cifar101_predictions(
         source,target = (pd.DataFrame(z[k], index=pd.Index(z['names'], name='model')) for k in ('original',version))
         return Predictions(source, z['y_original'], target, z[f'y_{version}'])
 
-# %% ../../nbs/invariance/09_agreement_on_the_line.ipynb #7be3c80b
+# %% ../../nbs/invariance/09_agreement_on_the_line.ipynb #75c43e68
 def _codes(name, preds, labels=None) -> tuple[np.ndarray,np.ndarray|None]:
     "Predictions `[m, n]` and labels `[n]`, if there are any, in common integer codes"
     P = preds.detach().cpu().numpy() if isinstance(preds, Tensor) else np.asarray(preds)
     if P.ndim!=2 or P.shape[0]<3 or not P.shape[1]: raise ValueError(f'`{name}` must be the classes that at least three models predict, [m, n], got shape {P.shape}')
-    if labels is None: return as_labels(P.ravel(), name).codes.numpy().reshape(P.shape),None
+    if labels is None: return as_labels(P.ravel(), name).codes.int().numpy().reshape(P.shape),None
     y = as_labels(labels, 'source_labels', P.shape[1])
-    c = as_labels(np.concatenate([P.ravel(), y.classes]), name).codes.numpy()
+    c = as_labels(np.concatenate([P.ravel(), y.classes]), name).codes.int().numpy()
     return c[:P.size].reshape(P.shape),c[P.size:][y.codes]
 
 def _same_models(source_preds, target_preds):
@@ -89,16 +89,16 @@ def agreement_line(
     p = _pairs(_codes('source_preds', source_preds)[0], _codes('target_preds', target_preds)[0], bounds)
     return linear_fit(p.source, p.target, n_boot=0)
 
-# %% ../../nbs/invariance/09_agreement_on_the_line.ipynb #3da5dc65
+# %% ../../nbs/invariance/09_agreement_on_the_line.ipynb #62dbf489
 def _per_model(p:_Pairs, r, m) -> np.ndarray:
     "Least-squares solution $w$ of $(w_i+w_j)/2=r_{ij}$ over all pairs"
     G = np.zeros((m, m))
     G[p.i,p.j] = G[p.j,p.i] = 1
     G += np.diag(G.sum(0))
     if np.linalg.eigvalsh(G)[0]<1e-9*m:
-        lone = np.flatnonzero(G.diagonal()<2).tolist()
-        raise ValueError(f"`source_preds` needs two pairs or more for each model with an agreement within `bounds`, too few are left for models {lone}; "
-                         "widen `bounds`, leave those models out, or use method='aline-s'")
+        i = G.diagonal().argmin()
+        raise ValueError(f"`source_preds` leaves too few pairs with an agreement within `bounds` to tell the models apart, model {i} has {int(G[i,i])}; "
+                         "widen `bounds`, leave such models out, or use method='aline-s'")
     return np.linalg.solve(G, 2*(np.bincount(p.i, r, m)+np.bincount(p.j, r, m)))
 
 # %% ../../nbs/invariance/09_agreement_on_the_line.ipynb #b1d08423

@@ -13,15 +13,16 @@ import torch
 from torch import Tensor
 from ..core import ArrayLike, as_matrix, chunks, metric
 
-# %% ../../nbs/invariance/08_mano.ipynb #844dcd66
+# %% ../../nbs/invariance/08_mano.ipynb #488308cd
 def _polynomial(q:Tensor, floor:bool) -> Tensor:
     "$1+q+q^2/2$, less the smallest entry of the row with `floor`, rows scaled to sum 1"
     s = q.abs().amax(1, keepdim=True).clamp(min=1)
-    v = s**-2+q/s/s+(q/s)**2/2
+    v = (1/s)**2+q/s/s+(q/s)**2/2
     if floor: v = v-v.amin(1, keepdim=True)
     total = v.sum(1, keepdim=True)
-    return torch.where(total>0, v/total, 1/v.shape[1])
+    return torch.where(total>0, v/total, 1/v.shape[1]) # all logits equal
 
+# %% ../../nbs/invariance/08_mano.ipynb #fd3dfe39
 def _mano_sums(q:Tensor, p:float=4, floor:bool=False) -> Tensor:
     "Of some rows of logits, to be added up: uncertainty, and p-th powers of the softmax and of the polynomial; `float64`, shape `[3]`"
     q = q.double()
@@ -33,7 +34,7 @@ def _mano(sums:Tensor, n:int, k:int, p:float=4, eta:float=5.) -> float:
     uncertainty,soft,poly = (float(o) for o in sums)
     return ((soft if uncertainty/n>eta else poly)/(n*k))**(1/p)
 
-# %% ../../nbs/invariance/08_mano.ipynb #957df520
+# %% ../../nbs/invariance/08_mano.ipynb #c3c12e3e
 @metric(needs='logits', unit='1', range=(0, 1), source='[Xie et al. 2024](https://arxiv.org/abs/2405.18979)')
 def mano(
     logits:ArrayLike, # What the model returns, before the softmax, shape `[n, k]`
@@ -42,7 +43,7 @@ def mano(
     eta:float=5., # With a mean uncertainty above it the rows are normalised by softmax, else by a polynomial; 0 is always softmax, `inf` never
     floor:bool=False, # Subtract the smallest entry of each row of the polynomial, as the authors' code does
 ) -> float: # In $[1/k, k^{-1/p}]$; higher for more accurate
-    "Norm of the normalised logits, Eq. 2 to 6 of [Xie et al. 2024](https://arxiv.org/abs/2405.18979)"
+    "Norm of the normalised logits, [Xie et al. 2024](https://arxiv.org/abs/2405.18979)"
     if not 1<p<math.inf: raise ValueError(f'`p` must be a number above 1, got {p}')
     q = as_matrix(logits, 'logits', '[n, classes]')
     sums = q.new_zeros(3, dtype=torch.float64)
