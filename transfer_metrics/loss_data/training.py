@@ -125,7 +125,7 @@ def _recorded(net, step):
         with torch.cuda.graph(graph): step()
     return graph.replay
 
-# %% ../../nbs/loss_data/03_training.ipynb #a30294d0
+# %% ../../nbs/loss_data/03_training.ipynb #50938490
 class _Data(NamedTuple):
     "Data on the device where it is used"
     x: list[Tensor] # each representation, shape `[N, ...]`
@@ -152,7 +152,7 @@ def _group(net, group, jobs, data, train_steps, batch_size):
             for i,d in zip(at, drawn, strict=True): i.copy_(d[t].view_as(i))
             run()
         yield k*len({j for p in group for j in p.jobs})
-    rows = 512 if device.type=='cpu' else 8192
+    rows = 512 if device.type=='cpu' else 2048
     yield {j: loss for k,p in enumerate(group) for j,loss in zip(p.jobs, _evaluated(net, k, data.xv[p.data], data.yv, rows).tolist(), strict=True)}
 
 # %% ../../nbs/loss_data/03_training.ipynb #58014d7d
@@ -293,7 +293,7 @@ def _codes(y, name, n_classes, device):
     if not 0<=int(y.min())<=int(y.max())<n_classes: raise ValueError(f'`{name}` must be codes in [0, {n_classes}), got {int(y.min())} to {int(y.max())}')
     return y.detach().to(device, torch.long)
 
-# %% ../../nbs/loss_data/03_training.ipynb #24250f47
+# %% ../../nbs/loss_data/03_training.ipynb #4d589a38
 def _check_jobs(jobs, xs, xv, n):
     "Refuse jobs that ask for rows or representations which are not there"
     for i,(a,b) in enumerate(zip(xs, xv, strict=True)):
@@ -308,7 +308,7 @@ def _check_probe(probe, xs, n_classes, matmul):
     "Refuse a probe that was made for other data, and half precision where there is none"
     if not isinstance(probe, Probe): raise ValueError(f'`probe` must come from `as_probe`, got a {type(probe).__name__}')
     for o in xs if probe.shape else []:
-        if probe.shape!=(tuple(o.shape[1:]),n_classes): raise ValueError(f'`probe` was made for x_shape={probe.shape[0]}, n_classes={probe.shape[1]}, but the data has {tuple(o.shape[1:])} and {n_classes}')
+        if (math.prod(probe.shape[0]),probe.shape[1])!=(o[0].numel(),n_classes): raise ValueError(f'`probe` was made for x_shape={probe.shape[0]}, n_classes={probe.shape[1]}, but the data has {tuple(o.shape[1:])} and {n_classes}')
     if matmul not in ('float32','bfloat16'): raise ValueError(f"`matmul` must be 'float32' or 'bfloat16', got {matmul!r}")
     if matmul=='bfloat16' and probe.kind!='stacked': raise ValueError("`matmul='bfloat16'` is for linear and MLP probes; set the type of the others in their own code")
 
