@@ -159,7 +159,7 @@ def metrics_table(
     metrics_df:pd.DataFrame, # What `compute_metrics` returns
     *,
     decimals:int=2, # Digits after the point, but for eSC, which is a size
-) -> pd.DataFrame: # Strings: metrics in rows, columns (Name, n) by n, then in the order of names; lower bounds begin with `> `
+) -> pd.DataFrame: # Strings: metrics in rows, columns (Name, n) by n, then in the order of names; lower bounds begin with `>`
     "Metrics for reading, in the layout of [reprieve](https://github.com/willwhitney/reprieve)"
     need = ['name','n','metric','epsilon','value','censored','unit']
     if missing := [c for c in need if c not in metrics_df]: raise ValueError(f'`metrics_df` must be what compute_metrics returns, it lacks the columns {missing}')

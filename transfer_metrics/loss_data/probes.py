@@ -49,7 +49,7 @@ def _network(x_shape, n_classes, hidden, seed, dtype=None):
         for p,v in zip(net.parameters(), _initial(dims, seed), strict=True): p.copy_(v)
     return net
 
-# %% ../../nbs/loss_data/02_probes.ipynb #c51c7f59
+# %% ../../nbs/loss_data/02_probes.ipynb #8d937650
 def _module_steps(make, lr):
     "The three functions that train the module `make(seed)` by Adam, on NumPy batches"
     def tensors(model, batch):
@@ -61,10 +61,11 @@ def _module_steps(make, lr):
     def train_step_fn(state, batch):
         model,opt = state
         x,y = tensors(model.train(), batch)
-        opt.zero_grad()
-        loss = cross_entropy(model(x), y)
-        loss.backward()
-        opt.step()
+        with torch.enable_grad():
+            opt.zero_grad()
+            loss = cross_entropy(model(x), y)
+            loss.backward()
+            opt.step()
         return state,loss.item()
     def eval_fn(state, batch):
         model,_ = state
@@ -162,7 +163,7 @@ class _Stack:
         L = self.layers[part]
         return _forward(L, x)[1][None] if x.ndim==self.flat.ndim+1 else _forward(L, x.expand(len(L[0][0]), *x.shape))[1]
 
-# %% ../../nbs/loss_data/02_probes.ipynb #6ed68842
+# %% ../../nbs/loss_data/02_probes.ipynb #87b749f3
 @contextmanager
 def _seeded(seed):
     "Draw from torch's global generators as if they were seeded by `seed`, and leave them as they were"
@@ -180,6 +181,7 @@ def _maker(probe, x_shape, n_classes):
 
 class _Modules:
     "Modules of one kind, trained together by Adam through `torch.func`; the interface of `_Stack` with one part"
+    half = False
     def __init__(self, make, seeds, lr, dtype, device):
         nets = [make(s).to(device, dtype) for s in seeds]
         self.net = deepcopy(nets[0]).to('meta')

@@ -7,14 +7,14 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/training.htm
 # %% auto #0
 __all__ = ['Job', 'train_probes']
 
-# %% ../../nbs/loss_data/03_training.ipynb #aaec03f3
+# %% ../../nbs/loss_data/03_training.ipynb #96b5cf11
 import math
 import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cache as memo
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 from queue import SimpleQueue
 from threading import Barrier, Event, Thread
 from typing import NamedTuple
@@ -125,7 +125,7 @@ def _recorded(net, step):
         with torch.cuda.graph(graph): step()
     return graph.replay
 
-# %% ../../nbs/loss_data/03_training.ipynb #e3ef3229
+# %% ../../nbs/loss_data/03_training.ipynb #50938490
 class _Data(NamedTuple):
     "Data on the device where it is used"
     x: list[Tensor] # each representation, shape `[N, ...]`
@@ -141,7 +141,7 @@ def _group(net, group, jobs, data, train_steps, batch_size):
     at = [torch.zeros((p.width,) if alone else (len(p.jobs),p.width), dtype=torch.long, device=device) for p in group]
     w = [_weights(p, jobs, device) for p in group]
     def batch(p, i, w):
-        x = data.low[p.data]
+        x = (data.low if net.half else data.x)[p.data]
         return x.index_select(0, i.flatten()).view(*i.shape, *x.shape[1:]),data.y[i],w
     def step(): net.step([batch(*o) for o in zip(group, at, w, strict=True)])
     run = _recorded(net, step) if device.type=='cuda' and isinstance(net, _Stack) else step
@@ -152,7 +152,7 @@ def _group(net, group, jobs, data, train_steps, batch_size):
             for i,d in zip(at, drawn, strict=True): i.copy_(d[t].view_as(i))
             run()
         yield k*len({j for p in group for j in p.jobs})
-    rows = 512 if device.type=='cpu' else 8192
+    rows = 512 if device.type=='cpu' else 2048
     yield {j: loss for k,p in enumerate(group) for j,loss in zip(p.jobs, _evaluated(net, k, data.xv[p.data], data.yv, rows).tolist(), strict=True)}
 
 # %% ../../nbs/loss_data/03_training.ipynb #58014d7d
@@ -212,39 +212,41 @@ def _spread(tasks, k):
         stop.set()
         for t in threads: t.join()
 
-# %% ../../nbs/loss_data/03_training.ipynb #5885a962
-def _task(probe, group, jobs, data, n_classes, train_steps, batch_size, half, capacity):
-    "A function that trains a group"
-    p,lone = group[0],data.y.device.type=='cpu' and len(group)==1 and len(group[0].jobs)==1
-    shape,x = tuple(data.x[p.data].shape[1:]),data.x[p.data]
+# %% ../../nbs/loss_data/03_training.ipynb #78b244fd
+def _planned(probe, group, jobs, data, n_classes, half, capacity):
+    "The parts of a group as they will be trained, and a function that makes its networks"
+    p,x,on_cpu = group[0],data.x[group[0].data],data.y.device.type=='cpu'
+    shape = tuple(x.shape[1:])
+    lone = on_cpu and len(group)==1 and len(p.jobs)==1
     alone = lone and capacity(shape, p.width)==1
     if lone and not alone: group = [p._replace(jobs=p.jobs*2)]   # a batched product of one matrix is rounded otherwise
-    seeds = [jobs[j].seed for p in group for j in p.jobs]
+    seeds,ends = [jobs[j].seed for p in group for j in p.jobs],np.cumsum([0]+[len(p.jobs) for p in group]).tolist()
     if probe.kind=='vmap':
         modules = _Modules(_maker(probe, shape, n_classes), seeds, probe.lr, x.dtype, x.device)
-        return lambda: _group(modules, group, jobs, data, train_steps, batch_size)
-    ends = np.cumsum([0]+[len(p.jobs) for p in group])
-    parts = [slice(int(a), int(b)) for a,b in zip(ends, ends[1:], strict=False)]
-    def train():
-        net = _Stack([math.prod(shape),*probe.hidden,n_classes], seeds, probe.lr, x.dtype, x.device, half, parts, alone)
-        yield from _group(net, group, jobs, data, train_steps, batch_size)
-    return train
+        return group,lambda: modules
+    half = half and (not on_cpu or alone and p.width>=32)   # elsewhere on a CPU the conversions cost more than the products save
+    dims,parts = [math.prod(shape),*probe.hidden,n_classes],[slice(*o) for o in pairwise(ends)]
+    return group,lambda: _Stack(dims, seeds, probe.lr, x.dtype, x.device, half, parts, alone)
 
-# %% ../../nbs/loss_data/03_training.ipynb #2bd4922e
+# %% ../../nbs/loss_data/03_training.ipynb #e09ad6fb
+def _room(probe, n_classes, on_cpu):
+    "`capacity(shape, rows)`: the most networks of a group"
+    @memo
+    def capacity(shape, rows):
+        if not on_cpu: return _most
+        if probe.kind=='vmap':
+            return _capacity(sum(p.numel() for p in _maker(probe, shape, n_classes)(0).parameters()), 8*math.prod(shape), rows)
+        dims = [math.prod(shape),*probe.hidden,n_classes]
+        return _capacity(_layout(_shapes(dims))[1], sum(dims)+2*sum(probe.hidden), rows)
+    return capacity
+
 def _batched(probe, data, jobs, n_classes, train_steps, batch_size, half):
     "Tasks that train stacks, and on how many threads they should run"
     on_cpu = data.y.device.type=='cpu'
-    def capacity(shape, rows):
-        if probe.kind=='stacked':
-            dims = [math.prod(shape),*probe.hidden,n_classes]
-            size,wide = _layout(_shapes(dims))[1],sum(dims)+2*sum(probe.hidden)
-        else:
-            net = _maker(probe, shape, n_classes)(0)
-            size,wide = sum(o.numel() for o in net.parameters()),8*math.prod(shape)
-        return _capacity(size, wide, rows) if on_cpu else _most
-    capacity = memo(capacity)
+    capacity = _room(probe, n_classes, on_cpu)
     groups = _groups(jobs, [tuple(o.shape[1:]) for o in data.x], batch_size, capacity, padded=probe.kind=='stacked' and not on_cpu)
-    tasks = [_task(probe, g, jobs, data, n_classes, train_steps, batch_size, half, capacity) for g in groups]
+    plans = [_planned(probe, g, jobs, data, n_classes, half, capacity) for g in groups]
+    tasks = [lambda g=g, make=make: _group(make(), g, jobs, data, train_steps, batch_size) for g,make in plans]
     return tasks,min(torch.get_num_threads(), len(tasks)) if on_cpu else 0
 
 # %% ../../nbs/loss_data/03_training.ipynb #16e6c6c6
@@ -291,7 +293,7 @@ def _codes(y, name, n_classes, device):
     if not 0<=int(y.min())<=int(y.max())<n_classes: raise ValueError(f'`{name}` must be codes in [0, {n_classes}), got {int(y.min())} to {int(y.max())}')
     return y.detach().to(device, torch.long)
 
-# %% ../../nbs/loss_data/03_training.ipynb #24250f47
+# %% ../../nbs/loss_data/03_training.ipynb #4d589a38
 def _check_jobs(jobs, xs, xv, n):
     "Refuse jobs that ask for rows or representations which are not there"
     for i,(a,b) in enumerate(zip(xs, xv, strict=True)):
@@ -306,11 +308,11 @@ def _check_probe(probe, xs, n_classes, matmul):
     "Refuse a probe that was made for other data, and half precision where there is none"
     if not isinstance(probe, Probe): raise ValueError(f'`probe` must come from `as_probe`, got a {type(probe).__name__}')
     for o in xs if probe.shape else []:
-        if probe.shape!=(tuple(o.shape[1:]),n_classes): raise ValueError(f'`probe` was made for x_shape={probe.shape[0]}, n_classes={probe.shape[1]}, but the data has {tuple(o.shape[1:])} and {n_classes}')
+        if (math.prod(probe.shape[0]),probe.shape[1])!=(o[0].numel(),n_classes): raise ValueError(f'`probe` was made for x_shape={probe.shape[0]}, n_classes={probe.shape[1]}, but the data has {tuple(o.shape[1:])} and {n_classes}')
     if matmul not in ('float32','bfloat16'): raise ValueError(f"`matmul` must be 'float32' or 'bfloat16', got {matmul!r}")
     if matmul=='bfloat16' and probe.kind!='stacked': raise ValueError("`matmul='bfloat16'` is for linear and MLP probes; set the type of the others in their own code")
 
-# %% ../../nbs/loss_data/03_training.ipynb #4f4cf432
+# %% ../../nbs/loss_data/03_training.ipynb #e1a8aa99
 def train_probes(
     probe:Probe, # What to train, from `as_probe`
     x:Sequence[Tensor], # Training data of each representation, shape `[N, ...]`
@@ -322,7 +324,7 @@ def train_probes(
     train_steps:int=4000, # Batches that each network learns from
     batch_size:int=256, # Rows in a batch; networks that have fewer see all of theirs in each step
     device:str|torch.device|None=None, # Where to train; `None` is where the labels are
-    matmul:str='float32', # 'bfloat16': matrix products of numbers with 8 bits; weights and sums stay in `float32`
+    matmul:str='float32', # 'bfloat16': matrix products of numbers with 8 bits, on a CPU where that is faster; weights and sums stay in `float32`
     progress:bool=True, # Show a progress bar
 ) -> Iterator[tuple[int,float]]: # Position in `jobs` and mean validation loss in nats, in the order in which groups of networks get ready
     "Train a network for each job and tell its validation loss; `float64` data is computed with in `float64`, all else in `float32`"
