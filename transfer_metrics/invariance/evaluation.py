@@ -7,11 +7,12 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/evaluation.
 # %% auto #0
 __all__ = ['evaluate', 'DigitsDomains', 'digits_domains', 'fit_scores']
 
-# %% ../../nbs/invariance/14_evaluation.ipynb #568dcbb9
+# %% ../../nbs/invariance/14_evaluation.ipynb #81a98a90
 import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+import numpy as np
 import pandas as pd
 import torch
 from fastcore.xdg import xdg_cache_home
@@ -130,7 +131,7 @@ class DigitsDomains(NamedTuple):
     source: ImageSet # labelled images of the kind that the networks know, for `doc` and `atc`
     heads: dict[str,list] # of `fit_head`, by name of the network
 
-# %% ../../nbs/invariance/14_evaluation.ipynb #e0019915
+# %% ../../nbs/invariance/14_evaluation.ipynb #27cd10d2
 _digit_nets = dict(clean='digits', noise='noisy', few='few')
 _digit_corruptions = 'gaussian_noise','impulse_noise','defocus_blur','motion_blur','fog','contrast','pixelate','elastic_transform'
 
@@ -144,7 +145,7 @@ def digits_domains(
 ) -> DigitsDomains: # Networks, interior sets and forty exterior sets, labelled source images, heads
     "An example to try things on: three networks, and sets made from digits that none of them has seen"
     folder,t = Path(xdg_cache_home()/'transfer-metrics' if cache is None else cache),digits_task()
-    i,j = stratified_subset(t.y, n),stratified_subset(t.y_test, n)
+    i,j = np.asarray(stratified_subset(t.y, n)),np.asarray(stratified_subset(t.y_test, n))
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
@@ -171,7 +172,7 @@ def _scored(fit, o, **tell):
     e = {k: getattr(fit, k) for k in _scores} if tell['sets']=='inside' else fit.score(o.value, o.accuracy)._asdict()
     return [dict(**tell, score=k, value=e[k].value, lo=e[k].lo, hi=e[k].hi, n=len(o)) for k in _scores]
 
-# %% ../../nbs/invariance/14_evaluation.ipynb #cc444f6b
+# %% ../../nbs/invariance/14_evaluation.ipynb #90e7a65c
 def fit_scores(
     frame:pd.DataFrame, # Columns `model, set, metric, value`, with `accuracy` among the metrics, as `evaluate` returns it
     inside:str|Iterable[str]='interior', # The sets that lines are fitted to: a `Domain`, their names, or how their names begin
@@ -190,6 +191,6 @@ def fit_scores(
             if metric=='accuracy': continue
             x,y = (wide[o & (wide.model==model)][[metric,'accuracy']].dropna().rename(columns={metric: 'value'}) for o in (a,b))
             if not len(x): continue
-            fit = AccuracyFit(**options).fit(x.value, x.accuracy) if x.value.nunique()>1 else None
+            fit = AccuracyFit(**options).fit(x.value, x.accuracy) if x.value.nunique()>1 else None # type: ignore[attr-defined]  # patched in
             for kind,o in (('inside',x),('outside',y)): rows += _scored(fit, o, model=model, metric=metric, sets=kind) if len(o) else []
     return pd.DataFrame(rows)
