@@ -3,7 +3,7 @@ __version__ = "0.1.0"
 def _index():
     "Public names of the package, each with the module that defines it, read from the index that nbdev writes"
     from transfer_metrics._modidx import d
-    syms = {n.removeprefix(m+'.'): m for m,ns in d['syms'].items() if not m.endswith('.cli') for n in ns}
+    syms = {n.removeprefix(m+'.'): m for m,ns in d['syms'].items() if '.cli' not in m for n in ns}
     return {n: m for n,m in syms.items() if '.' not in n and not n.startswith('_')}
 
 def __getattr__(name):
