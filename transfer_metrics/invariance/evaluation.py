@@ -176,7 +176,7 @@ def _scored(fit, o, **tell):
 def fit_scores(
     frame:pd.DataFrame, # Columns `model, set, metric, value`, with `accuracy` among the metrics, as `evaluate` returns it
     inside:str|Iterable[str]='interior', # The sets that lines are fitted to: a `Domain`, their names, or how their names begin
-    outside:str|Iterable[str]|None=None, # The sets that lines are tried on, likewise; `None` is all others
+    outside:str|Iterable[str]|None=None, # The sets that lines are tried on, likewise; `None` is all others; fewer than two have no score
     **options, # Of `AccuracyFit`, such as `axes`, `robust`, `n_boot`
 ) -> pd.DataFrame: # Columns `model, metric, sets` ('inside' or 'outside'), `score` ('r2', 'rmse', 'mae', 'spearman', 'kendall'), `value, lo, hi, n`
     "For each model and metric, how well a line from the metric to accuracy does on the sets that it was fitted to, and on others"
@@ -192,5 +192,5 @@ def fit_scores(
             x,y = (wide[o & (wide.model==model)][[metric,'accuracy']].dropna().rename(columns={metric: 'value'}) for o in (a,b))
             if not len(x): continue
             fit = AccuracyFit(**options).fit(x.value, x.accuracy) if x.value.nunique()>1 else None # type: ignore[attr-defined]  # patched in
-            for kind,o in (('inside',x),('outside',y)): rows += _scored(fit, o, model=model, metric=metric, sets=kind) if len(o) else []
+            for kind,o in (('inside',x),('outside',y)): rows += _scored(fit, o, model=model, metric=metric, sets=kind) if len(o)>1 else []
     return pd.DataFrame(rows)

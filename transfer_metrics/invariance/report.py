@@ -20,7 +20,7 @@ from ..models import _labels, _pool, _tap
 from .atc import _above, _scores, _threshold, atc
 from .confidence import _as_columns, _per_row, _row_confidence, _row_entropy, _source, average_confidence, doc, entropy
 from .cot import cot
-from .effective_invariance import _answers, _batches, _ei, _look, _walk, invariance
+from .effective_invariance import _answers, _batches, _ei, _look, _walk, mean_effective_invariance
 from .mano import _mano, _mano_sums, mano
 from .nuclear_norm import NuclearNorm, nuclear_norm
 from .prediction import TransformHead
@@ -31,7 +31,7 @@ def _facts(f, need=''): return f.metric.unit,f.metric.higher_is_better,need
 
 _known = dict( # unit, whether higher is more accurate, what it needs besides the images
     average_confidence=_facts(average_confidence), entropy=_facts(entropy), doc=_facts(doc, 'source'), atc=_facts(atc, 'source'), atc_entropy=_facts(atc, 'source'),
-    cot=_facts(cot), mano=_facts(mano), nuclear_norm=_facts(nuclear_norm), rotation_invariance=_facts(invariance), jigsaw_invariance=_facts(invariance),
+    cot=_facts(cot), mano=_facts(mano), nuclear_norm=_facts(nuclear_norm), rotation_invariance=_facts(mean_effective_invariance), jigsaw_invariance=_facts(mean_effective_invariance),
     rotation_prediction=('accuracy of the head', True, 'rotation'), jigsaw_prediction=('accuracy of the head', True, 'jigsaw'), accuracy=('accuracy', True, 'labels'))
 
 def _wanted(metrics, source, heads):
