@@ -7,8 +7,9 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli_invariance.html.md
 # %% auto #0
 __all__ = ['invariance']
 
-# %% ../nbs/92_cli_invariance.ipynb #d7feceb5
+# %% ../nbs/92_cli_invariance.ipynb #2d3072d7
 import sys
+from contextlib import contextmanager
 from json import loads
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,17 @@ def _image_sets(o):
         heads = {k: [fit_head(m, x, task=t, seed=o['seed'], device=o['device'] or None, progress=o['progress']) for t in ('rotation','jigsaw')] for k,m in models.items()}
     return models,interior_domain(base.images, o['interior'], o['seed'], labels=base.labels),outside,_one_set(o['source'], **read) if o['source'] else None,heads
 
+# %% ../nbs/92_cli_invariance.ipynb #e2896e97
+@contextmanager
+def _one_thread(small):
+    "Networks as small as those for digits are fastest on one thread, above all where other programs run"
+    import torch
+    threads = torch.get_num_threads()
+    try:
+        if small: torch.set_num_threads(1)
+        yield
+    finally: torch.set_num_threads(threads)
+
 # %% ../nbs/92_cli_invariance.ipynb #ff02ee7a
 def _draw_fits(frame, inside, path):
     "Accuracy against each metric, a row for each model"
@@ -125,7 +137,7 @@ def _draw_fits(frame, inside, path):
     plt.close(fig)
     print(f'wrote {path}')
 
-# %% ../nbs/92_cli_invariance.ipynb #ec8377bd
+# %% ../nbs/92_cli_invariance.ipynb #4d31b077
 @command()
 def invariance(
     models:str='', # torchvision classifiers, or module:function or module:function=weights.pth, separated by commas
@@ -161,9 +173,10 @@ def invariance(
     if o['recalculate_results'] and not o['store']: raise ValueError('--recalculate-results needs --store, the file of results')
     what,ps = _names(o['metrics']),o['permutations']
     if unknown := [k for k in what if k not in metric_names]: raise ValueError(f'unknown metric {unknown[0]!r}; there are {", ".join(metric_names)}')
-    nets,inside,outside,known,heads = _image_sets(o)
-    frame = evaluate(nets, inside+outside, source=known, heads=heads or None, metrics=list(dict.fromkeys([*what,'accuracy'])) if what else None, store=o['store'] or None, recalculate=o['recalculate_results'],
-                     batch_size=o['batch_size'], device=o['device'] or None, progress=o['progress'], permutations=int(ps) if ps.isdigit() else ps, seed=o['seed'])
+    with _one_thread(small=not o['models']):
+        nets,inside,outside,known,heads = _image_sets(o)
+        frame = evaluate(nets, inside+outside, source=known, heads=heads or None, metrics=list(dict.fromkeys([*what,'accuracy'])) if what else None, store=o['store'] or None, recalculate=o['recalculate_results'],
+                         batch_size=o['batch_size'], device=o['device'] or None, progress=o['progress'], permutations=int(ps) if ps.isdigit() else ps, seed=o['seed'])
     if o['csv']: _write(o['csv'], frame.to_csv(index=False))
     scores = fit_scores(frame, inside, n_boot=o['n_boot'])
     accuracy = frame[frame.metric=='accuracy'].groupby('model', sort=False).value
