@@ -216,7 +216,7 @@ def _stackable(make, lr, x, n_classes):
         raise ValueError(f'`probe` must make modules that turn inputs {list(x.shape)} into logits [{len(x)}, {n_classes}], got {list(z.shape) if isinstance(z, torch.Tensor) else type(z).__name__}')
     if any(True for _ in net.buffers()): return False
     try: _Modules(make, [0,0], lr, x.dtype, x.device).step([(x.expand(2, *x.shape),torch.zeros(2, len(x), dtype=torch.long, device=x.device),None)])
-    except (RuntimeError, NotImplementedError): return False
+    except RuntimeError: return False
     return True
 
 # %% ../../nbs/loss_data/02_probes.ipynb #8e7a0f33
