@@ -36,16 +36,16 @@ def resnet(depth):
 def main(n=2_000, depth=20):
     g = np.random.default_rng(0)
     net,x,y = resnet(depth),torch.from_numpy(g.random((n, 3, 32, 32), np.float32)),torch.from_numpy(g.integers(0, 10, n))
-    batches,ps = [(x[i:i+200], y[i:i+200]) for i in range(0, n, 200)],permutations(2, 'seed')
-    heads = [TransformHead(g.standard_normal((64, 4)), np.zeros(4), o, 2, ps if o=='jigsaw' else ()) for o in ('rotation','jigsaw')]
+    batches,ps = [(x[i:i+200], y[i:i+200]) for i in range(0, n, 200)],permutations(which='three_swaps')
+    heads = [TransformHead(g.standard_normal((64, 4)), np.zeros(4), o, permutations=ps if o=='jigsaw' else ()) for o in ('rotation','jigsaw')]
     names = ['accuracy','average_confidence','nuclear_norm','rotation_invariance','jigsaw_invariance','rotation_prediction','jigsaw_prediction']
     quiet = dict(progress=False)
-    def one(): return label_free_report(net, batches, names, heads=heads, permutations='seed', **quiet).set_index('metric').value
+    def one(): return label_free_report(net, batches, names, heads=heads, permutations='three_swaps', **quiet).set_index('metric').value
     def said(): return outputs(net, batches, **quiet)
     def each():
         o = said()
         return {'accuracy': float((o.probs.argmax(1)==o.labels).mean()), 'average_confidence': average_confidence(o.probs), 'nuclear_norm': nuclear_norm(said().probs),
-                'rotation_invariance': rotation_invariance(net, batches, **quiet), 'jigsaw_invariance': jigsaw_invariance(net, batches, permutations='seed', **quiet),
+                'rotation_invariance': rotation_invariance(net, batches, **quiet), 'jigsaw_invariance': jigsaw_invariance(net, batches, permutations='three_swaps', **quiet),
                 'rotation_prediction': rotation_prediction(net, batches, heads[0], **quiet), 'jigsaw_prediction': jigsaw_prediction(net, batches, heads[1], **quiet)}
     views = [lambda x: x, *[lambda x,k=k: rotate(x, k) for k in (1,2,3)], *[lambda x,p=p: jigsaw(x, p) for p in ps]]
     seen = [[v(b).contiguous(memory_format=torch.channels_last) for v in views] for b,_ in batches]

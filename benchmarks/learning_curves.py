@@ -5,11 +5,11 @@ from _measure import machine, measure, report
 
 import numpy as np
 
-from transfer_metrics.core import registry
-from transfer_metrics.learning_curves.bootstrap import _bootstrap
+from transfer_metrics.registry import registry
+from transfer_metrics.learning_curves.bootstrap import bootstrap_all
 from transfer_metrics.learning_curves.curve import Curve, replicates
 
-metrics = {k: m.f for k,m in registry().items() if m.needs=='curves'}
+metrics = {k: m.f for k,m in registry().items() if m.args==('base','transfer')}
 
 def noisy_curves(r, k, scale, start, seed):
     "Rising curves `[r, k]` with dips"
@@ -36,7 +36,7 @@ def main(r=10_000, k=50):
     report(f'{r:,} pairs of {k} points', [measure('replicates', replicates, metrics, b, t, pb, pt, repeat=5)], *budget)
     report(f'{few:,} pairs of {k} points', [measure('replicates', replicates, metrics, b, t, pb[:few], pt[:few]), measure('loop', loop, b, t, pb[:few], pt[:few], repeat=1)])
     runs = Curve(n, pb[:10]),Curve(m, pt[:10])
-    ours = measure('intervals', _bootstrap, metrics, *runs, r, method='percentile', repeat=5)
+    ours = measure('intervals', bootstrap_all, metrics, *runs, n_boot=r, interval='percentile', repeat=5)
     slow = measure(f'loop, {r/few:g} x {few:,} resamples', loop_intervals, *runs, few, repeat=1)
     slow = slow._replace(cpu=slow.cpu*r/few, wall=slow.wall*r/few)
     report(f'{len(metrics)} metrics with intervals, {r:,} resamples of 10 runs of {k} points', [ours, slow], *budget)

@@ -10,8 +10,9 @@ from sklearn.linear_model import LogisticRegression
 import torch
 from torch.nn.functional import cross_entropy
 
-from transfer_metrics.transferability.retrain_head import _head, _solve, _standard, retrain_head, retrain_heads
-from transfer_metrics.transferability.tasks import random_tasks
+from transfer_metrics.experiments.retrain_head import retrain_head, retrain_heads
+from transfer_metrics.logistic import head, solve_heads, standardised
+from transfer_metrics.experiments.tasks import random_tasks
 
 
 def lbfgs(x, y, c, tol=1e-6):
@@ -31,11 +32,11 @@ def sklearn(x, y, c, tol):
     w = torch.tensor(np.vstack([m.coef_.T, m.intercept_]))
     return w if c>2 else torch.cat([-w/2, w/2], 1)
 
-def ours(x, y, c): return _solve([_head(x, y, c)], 1., 100)[0][0]
+def ours(x, y, c): return solve_heads([head(x, y, c)]).weights[0]
 
 def standard(x, y, task):
     "Standardised training features, class codes, number of classes, test features"
-    return SimpleNamespace(x=(o := _standard(x[task.train], x[task.test]))[0], t=o[1], y=torch.from_numpy(task.codes(y)[0]), c=task.n_classes)
+    return SimpleNamespace(x=(o := standardised(x[task.train], x[task.test]))[0], t=o[1], y=torch.from_numpy(task.codes(y)[0]), c=task.n_classes)
 
 def compare(title, x, y, tasks, every, budget=None):
     print(f'\n{title}\n{"":34}  CPU s    CPU ratio  largest error of a weight  test samples told otherwise')

@@ -48,7 +48,7 @@ def at_once(folder, metric):
 
 def table(folder):
     "In a process of its own: all metrics with `score_models`"
-    from transfer_metrics.transferability.ranking import applicable, score_models
+    from transfer_metrics.model_selection.ranking import applicable, score_models
     names = [k for k,m in applicable().items() if m.state]
     libraries,t = _status('VmHWM'),time.perf_counter()
     scores = score_models({'streamed': folder}, metrics=names, progress=False)

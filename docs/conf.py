@@ -6,8 +6,19 @@ here = Path(__file__).parent
 sys.path[:0] = [str(here), str(here.parent)]
 from nbdev_sphinx import cfg, convert_all, docstring, external, source_url as linkcode_resolve  # noqa: E402, F401
 
-areas = {'0': 'Shared ground', 'transferability': 'Transferability', 'learning_curves': 'Learning curves', 'loss_data': 'Loss-data curves',
-         'invariance': 'Invariance', 'studies': 'Studies', '9': 'Command line'}
+start = ['studies/tour.ipynb', 'model_selection/05_guide.ipynb']   # first in the sidebar; the rest follows by folder
+areas = {
+    'model_selection': 'Choosing a model',
+    'transferability': 'Transferability scores',
+    'loss_data': 'Loss-data curves',
+    'learning_curves': 'Learning curves',
+    'invariance': 'Accuracy without labels',
+    'experiments': 'Experiments',
+    'studies': 'Studies',
+    '': 'Under the hood',
+    'datasets': 'Data that ships',
+    'cli': 'Command line',
+}
 project = html_title = cfg.title
 copyright = author = metadata(cfg.lib_name)['Author']
 extensions = ['myst_nb', 'sphinx.ext.autodoc', 'sphinx.ext.linkcode', 'sphinx_copybutton', 'sphinx-mathjax-offline']
@@ -35,6 +46,6 @@ html_theme_options = dict(top_of_page_buttons=[])
 def setup(app):
     "Build from docs/nbs, where the converted notebooks are written, so that pages have no folder in front"
     app.srcdir = here/'nbs'
-    convert_all(app.srcdir, areas)
+    convert_all(app.srcdir, areas, start)
     app.connect('autodoc-process-docstring', docstring)
     app.connect('missing-reference', external)

@@ -4,7 +4,7 @@ import inspect
 import re
 from functools import cache
 from importlib import import_module
-from itertools import chain
+from itertools import chain, zip_longest
 from os.path import normpath
 from pathlib import Path
 from textwrap import dedent
@@ -20,7 +20,13 @@ lib = cfg.lib_path.name
 blob = f'{cfg.git_url}/blob/{cfg.branch}'
 index = import_module(f'{lib}._modidx').d['syms']
 syms = {k: m for m,ks in index.items() for k in ks}
-full = {n: k for k,m in syms.items() for s in [k.removeprefix(f'{m}.')] for n in (s, f'tm.{s}', k.removeprefix(f'{lib}.'), k)}   # by all that it may be called
+
+def spellings(name, module):
+    "All that the symbol `name` of `module` may be called on a page"
+    short,inside = name.removeprefix(f'{module}.'),name.removeprefix(f'{lib}.')
+    return short, f'tm.{short}', f'tm.{inside.split(".")[0]}.{short}', f'tm.{inside}', inside, name
+
+full = {o: k for k,m in syms.items() for o in spellings(k, m)}
 lookup = NbdevLookup()
 lookup.aliases = dict(np='numpy', pd='pandas', nn='torch.nn', F='torch.nn.functional')
 
@@ -148,16 +154,24 @@ def convert(path):
     nb.metadata = dict(language_info=dict(name='python', pygments_lexer='ipython3'), source_map=lines)
     return nb
 
-def by_area(areas):
-    "Paths of the notebooks by caption. `areas` has captions by folder or first character of the name; other folders follow under their own name"
+def by_area(areas, start):
+    """Paths of the notebooks by caption: those of `start` first, which leave their areas
+
+    `areas` has captions by folder, '' for notebooks in none. Other folders follow under their own name."""
+    first = [Path(o) for o in start]
     res = {o: [] for o in areas}
     for p in sorted(p.relative_to(cfg.nbs_path) for p in nbglob(as_path=True)):
-        if p.name!=cfg.readme_nb: res.setdefault(p.parts[0] if p.parent.name else p.name[0], []).append(p)
-    return {areas.get(k, k.replace('_', ' ').capitalize()): ps for k,ps in res.items() if ps}
+        if p.name==cfg.readme_nb or p in first: continue
+        folder = p.parts[0] if p.parent.name else ''
+        res.setdefault(folder, []).append(p)
+    captions = {k: areas.get(k, k.replace('_', ' ').capitalize()) for k in res}
+    return {'Start': first} | {captions[k]: ps for k,ps in res.items() if ps}
 
 def api_index(groups):
     "Markdown that lists the public names of each area by module, with the first line of their docstrings"
-    res = [f'# API index\n\nEverything but the command line is at hand after `import {lib} as tm`. A name leads to its documentation; methods are in the {{ref}}`genindex`.']
+    res = [f'# API index\n\nAfter `import {lib} as tm`, metrics and what goes with them are called `tm.name`; `dir(tm)` lists them. '
+           'The rest is reached by area or module: `tm.transferability.eep`, `tm.stats.kendall`. '
+           'A name leads to its documentation; methods are in the {ref}`genindex`.']
     for caption,paths in groups.items():
         rows,shown = [],None
         for path,name,k in ((p, *o) for p in paths for o in symbols(p).items()):
@@ -168,12 +182,12 @@ def api_index(groups):
         if rows: res.append(f'## {caption}\n\n| module | name | what it gives |\n| --- | --- | --- |\n' + '\n'.join(rows))
     return '\n\n'.join(res)
 
-def convert_all(dest, areas):
+def convert_all(dest, areas, start):
     "Write the notebooks to `dest` under the names of their pages, and an API index; the home page has the sidebar. What has no notebook goes"
-    groups = by_area(areas)
+    groups = by_area(areas, start)
     nbs = {page_of(p): convert(p) for p in [Path(cfg.readme_nb), *chain(*groups.values())]}
     nbs[Path('api')] = new_nb([mk_cell(api_index(groups), 'markdown', id='0')])
-    toc = {caption: map(page_of, paths) for caption,paths in groups.items()} | {'Reference': ['api', 'All names <genindex>']}
+    toc = {caption: map(page_of, paths) for caption,paths in groups.items()} | {'API': ['api', 'All names <genindex>']}
     trees = ['\n'.join(['```{toctree}', ':hidden:', f':caption: {caption}', '', *map(str, pages), '```']) for caption,pages in toc.items()]
     nbs[page_of(cfg.readme_nb)].cells.append(mk_cell('\n\n'.join(trees), 'markdown', id='toc'))
     for o in dest.rglob('*.ipynb'):
@@ -192,9 +206,24 @@ def annotations(obj):
     res = {o.arg: ast.unparse(o.annotation) for o in args.posonlyargs+args.args+args.kwonlyargs if o.annotation}
     return res | ({'return': ast.unparse(d[0].returns)} if d[0].returns else {})
 
+def sections(lines):
+    "The lines of each section of a docstring by title, '' for those above the first; as `transfer_metrics.public` writes them"
+    res: dict[str,list[str]] = {'': []}
+    title = ''
+    for o,below in zip_longest(lines, lines[1:], fillvalue=''):
+        if o in ('Parameters','Returns','Raises','Examples') and below=='-'*len(o): title,res[o] = o,[]
+        elif o!='-'*len(title) or not title: res[title].append(o)
+    return res
+
+def raised(lines):
+    "The entries of the section `Raises` as fields"
+    text = '\n'.join(lines).strip()
+    for error,said in re.findall(r'^(\w+)\n((?: +.*\n?)+)', text, re.M): yield f':raises {error}: {rst(" ".join(said.split()))}'
+
 def docstring(app, what, name, obj, options, lines):
-    "Docstring in reST, followed by the docments as lists of parameters and returns"
-    lines[:] = [rst(o) for o in lines]
+    "Docstring in reST, followed by the docments as lists of parameters and returns, and by the example"
+    parts = sections(lines)
+    lines[:] = rst('\n'.join(parts[''])).split('\n')   # at once: code may go on in the next line
     if what not in ('function','method','class'): return
     if hasattr(obj, '_fields'): obj.__dataclass_fields__ = {}   # docments then reads a NamedTuple as a dataclass
     types = annotations(obj)
@@ -202,6 +231,8 @@ def docstring(app, what, name, obj, options, lines):
         if k=='self' or not v.docment: continue
         lines += ['', f'{":returns:" if k=="return" else f":param {k}:"} {rst(" ".join(v.docment.split()))}']
         if k in types: lines.append(f'{":rtype:" if k=="return" else f":type {k}:"} {types[k]}')
+    lines += ['', *raised(parts.get('Raises', []))]
+    if 'Examples' in parts: lines += ['', '.. rubric:: Example', '', *parts['Examples']]
 
 def external(app, env, node, cont):
     "Resolve a reference to another library"

@@ -98,9 +98,14 @@ def test_dark_mode(site, browser):
     assert len(colours)==2
 
 def test_api_index(site, visited):
-    import transfer_metrics as tm
-    anchors = {urldefrag(o).fragment.split('.')[-1] for o in visited[f'{site}/api.html']['links']}
-    assert not {o for o in dir(tm) if not o.startswith('_')} - anchors
+    "It leads to each name at top level, and to names of each area and module"
+    from transfer_metrics.public import listed
+    anchors = {urldefrag(o).fragment for o in visited[f'{site}/api.html']['links']}
+    lib = 'transfer_metrics'
+    names = listed(lib)
+    modules = {f'{lib}.{name}' for name,where in names.items() if where==lib}
+    assert not {f'{where}.{name}' for name,where in names.items() if where!=lib} - anchors
+    assert not modules - {'.'.join(o.split('.')[:2]) for o in anchors}
 
 def test_links(site, visited):
     links = {o: page for page,v in visited.items() for o in v['links'] if urlsplit(o).netloc==urlsplit(site).netloc}

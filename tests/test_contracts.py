@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 import torch
 from transfer_metrics._modidx import d
-from transfer_metrics.core import registry
+from transfer_metrics.registry import registry
 from transfer_metrics.learning_curves.curve import Curve
-from transfer_metrics.streaming import state_of
+from transfer_metrics.state import RowsState, state_of
 
 n,c_s,c_t,k = 60,5,4,6   # samples, source classes, target classes, features
 rng = np.random.default_rng(0)
@@ -23,10 +23,10 @@ def simplex(classes, y): return .7*np.eye(classes)[y] + .3*rng.dirichlet(np.ones
 # Arguments of any other kind (a curve, say) are passed on as they are. Beside `source_probs`, `source_labels` are 'column' numbers
 # of it, and what is of the source may have another number of samples than the rest.
 inputs = dict(
-    probs=('simplex', simplex(c_s, z)), labels=('class', y), source_labels=('class', z), features=('real', rng.normal(size=(n, k)) + .7*np.eye(k)[y]),
+    probs=('simplex', simplex(c_s, z)), labels=('class', y), predicted=('class', z), features=('real', rng.normal(size=(n, k)) + .7*np.eye(k)[y]),
     logits=('real', 2*np.eye(c_s)[z] + rng.normal(size=(n, c_s))), targets=('real', y + rng.normal(size=n)),
     probs_t=('simplex', simplex(c_s, z)), source_probs=('simplex', simplex(c_s, z)),
-    source_features=('real', rng.normal(size=(n, k)) + .7*np.eye(k)[z]), source_targets=('class', z),
+    source_features=('real', rng.normal(size=(n, k)) + .7*np.eye(k)[z]), source_labels=('class', z),
     base=('curve', Curve([0,10,20,40], [.2,.5,.4,.8])), transfer=('curve', Curve([0,5,20,30], [.2,.3,.7,.85])),
     curve=('curve', pd.DataFrame({'seed': [0,1]*4, 'samples': np.repeat([1,10,100,1000], 2), 'val_loss': [2.2,1.8,1.1,.9,.55,.45,.06,.04]})))
 kind = {a: o[0] for a,o in inputs.items()}
@@ -69,9 +69,10 @@ def test_registry_complete():
 @each
 def test_metadata(name):
     m = metrics[name]
-    (lo,hi),args = m.range,given(name)
+    lo,hi = m.range
     assert lo<hi and isinstance(m.higher_is_better, bool) and m.unit.strip() and 'https://' in m.source
-    assert m.needs in args or (m.needs=='curves' and set(args)=={'base','transfer'})
+    assert set(m.args)==set(given(name))=={*m.sources,*m.streams}
+    assert m.area in m.f.__module__.split('.')
 
 @each
 def test_value(name):
@@ -180,22 +181,24 @@ def test_degenerate(name):
     "A finite number or an error, never NaN"
     for xs in degenerate(name): decided(name, **xs)
 
-def in_pieces(name, xs, seed):
+def in_pieces(name, xs, seed, **source):
     "The value if the samples are cut into pieces; if the state holds sums, also shuffled and merged in any order"
     r,k = np.random.default_rng(seed),min(4, *map(len, xs.values())) if xs else 1
-    order = r.permutation(len(next(iter(xs.values())))) if metrics[name].state else slice(None)
+    sums = not isinstance(state_of(name, **source), RowsState)
+    order = r.permutation(len(next(iter(xs.values())))) if sums else slice(None)
     cut = {a: np.array_split(x[order], k) for a,x in xs.items()}
-    states = [state_of(name), *(state_of(name).update(*(cut[a][i] for a in xs)) for i in range(k))]
+    pieces = [state_of(name, **source).update(*(cut[a][i] for a in xs)) for i in range(k)]
+    states = [state_of(name, **source), *pieces]
     while len(states)>1:
         i = int(r.integers(len(states)-1))
         a,b = states[i],states.pop(i+1)
-        states[i] = b.merge(a) if metrics[name].state and r.random()<.5 else a.merge(b)
+        states[i] = b.merge(a) if sums and r.random()<.5 else a.merge(b)
     return states[0].value()
 
 @each
 def test_in_pieces(name):
     "A state that was put together from pieces has the value of all samples, of degenerate ones too; what is refused at once is refused in pieces"
-    if metrics[name].needs.startswith('curve'):
+    if metrics[name].of_curves:
         with pytest.raises(ValueError, match='computed from learning curves'): state_of(name)
         return
     for more in [{}, *degenerate(name)]:
@@ -205,3 +208,36 @@ def test_in_pieces(name):
             with pytest.raises(ValueError): in_pieces(name, xs, 0)
             continue
         for seed in range(3): assert in_pieces(name, xs, seed)==pytest.approx(v, rel=1e-8, abs=1e-8)
+
+def size(state): return sum(len(o) if isinstance(o, torch.Tensor) and o.ndim else 1 for v in state.data().values() for o in (v if isinstance(v, list) else [v]))
+
+@pytest.mark.parametrize('name', [k for k,m in metrics.items() if m.sources])
+def test_source_bound(name):
+    "With the source given once the target alone comes in pieces, for the same value; a state of sums does not grow"
+    m,xs = metrics[name],per_sample(name)
+    source = {a: xs.pop(a) for a in m.sources}
+    for seed in range(3): assert in_pieces(name, xs, seed, **source)==pytest.approx(value(name), rel=1e-9, abs=1e-9)
+    with pytest.raises(ValueError, match='together'): state_of(name, **{m.sources[0]: source[m.sources[0]]})
+    if not m.state: return
+    state = state_of(name, **source).update(*xs.values())
+    before = size(state)
+    for _ in range(3): state.update(*xs.values())
+    assert size(state)==before<10
+
+def test_report_from_states():
+    "Every row of the label-free report about the images as they are is the value of a state, batch by batch"
+    from transfer_metrics.invariance.report import label_free_report
+    images = torch.from_numpy(np.random.default_rng(2).normal(size=(40,1,4,4))).float()
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, c_s)).eval()
+    with torch.no_grad(): logits = model(images).double()
+    seen = dict(logits=logits, probs=logits.softmax(1))
+    source = dict(source_probs=data['source_probs'], source_labels=z)
+    plain = {k: (m,{}) for k,m in registry('invariance').items() if set(m.streams)<=set(seen)} | {'atc_entropy': (metrics['atc'],{'score': 'entropy'})}
+    report = label_free_report(model, images, source=tuple(source.values()), batch_size=16, progress=False).set_index('metric')
+    assert len(plain)==8
+    for k,(m,options) in plain.items():
+        state = state_of(m, **options, **{a: source[a] for a in m.sources})
+        for i in torch.arange(40).split(16): state.update(*(seen[a][i] for a in m.streams))
+        assert state.value()==pytest.approx(report.value[k], rel=1e-9, abs=1e-9)
+        assert (m.unit,m.higher_is_better)==tuple(report.loc[k, ['unit','higher_is_better']])

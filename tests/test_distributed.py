@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
-from transfer_metrics.core import registry
+from transfer_metrics.registry import registry
 
 pytest.importorskip('torchmetrics')
 pytestmark = pytest.mark.skipif(not dist.is_available() or not dist.is_gloo_available(), reason='no gloo')
@@ -17,7 +17,7 @@ n,c,d = 90,4,5
 r = np.random.default_rng(0)
 y = np.sort(np.arange(n)%c)                                      # process 1 has classes that process 0 never meets
 p,q = (.7*np.eye(c+1)[np.where(r.random(n)<.7, y, r.integers(0, c+1, n))]+.3*r.dirichlet(np.ones(c+1), n) for _ in range(2))
-data = dict(features=r.normal(size=(n, d))+y[:,None]+1e3, labels=np.array(['wren','crow','tit','owl'])[y], probs=p, probs_t=q, logits=np.log(p), source_labels=p.argmax(1))
+data = dict(features=r.normal(size=(n, d))+y[:,None]+1e3, labels=np.array(['wren','crow','tit','owl'])[y], probs=p, probs_t=q, logits=np.log(p), predicted=p.argmax(1))
 shares = {'uneven': (np.arange(30), np.arange(30, n)), 'one without': (np.arange(0), np.arange(n)), 'other without': (np.arange(n), np.arange(0))}
 names = [k for k,m in registry().items() if set(m.args)<=set(data) and (m.state or k in ('sfda','pactran_dirichlet'))]
 
@@ -26,7 +26,7 @@ def given(name, i): return [data[a][i] for a in registry()[name].args]
 def process(rank, folder):
     "What one of two processes computes: for each way to share, each metric over all, alone again after more batches, and as a collection"
     from torchmetrics import MetricCollection
-    from transfer_metrics.streaming import as_metric
+    from transfer_metrics.torchmetrics import as_metric
     warnings.simplefilter('ignore')                              # torchmetrics warns a process without samples
     torch.set_num_threads(1)
     dist.init_process_group('gloo', init_method=f'file://{folder}/meeting', rank=rank, world_size=2, timeout=timedelta(seconds=90))

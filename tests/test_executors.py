@@ -1,16 +1,21 @@
 "`score_models` over real processes, some of which die, and over a real Dask cluster"
-import logging, os, signal, subprocess, sys, warnings
+import logging
+import os
+import signal
+import subprocess
+import sys
+import warnings
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 import pytest
 import torch
 from torch import nn
-from transfer_metrics.data import SourceNet, digits_loaders
+from transfer_metrics.datasets.digits import SourceNet, digits_loaders
 from transfer_metrics.models import outputs
 from transfer_metrics.transferability.h_score import h_score
 from transfer_metrics.transferability.leep import leep
-from transfer_metrics.transferability.ranking import score_models
+from transfer_metrics.model_selection.ranking import score_models
 
 metrics = {'leep': leep, 'lw': partial(h_score, shrinkage='ledoit_wolf')}
 columns = ['model', 'metric', 'value', 'n', 'error']
@@ -42,7 +47,7 @@ def zoo(tmp_path, train):
 def pool_of(k, method): return ProcessPoolExecutor(k, mp_context=get_context(method), initializer=torch.set_num_threads, initargs=(1,))
 
 server = get_context('forkserver')  # whose processes have the libraries already
-server.set_forkserver_preload(['transfer_metrics.data', 'transfer_metrics.transferability.ranking'])
+server.set_forkserver_preload(['transfer_metrics.datasets.digits', 'transfer_metrics.model_selection.ranking'])
 
 def check(pool, tmp_path):
     "The same as here, from workers and then from the file, layers included"
@@ -66,7 +71,7 @@ def test_worker_dies(tmp_path):
     "What was finished is kept, the error says what is not, and a new pool goes on from there"
     train,store = digits_loaders()[0],tmp_path/'scores.csv'
     models = {'a': net(0), 'b': net(1), 'killer': Forgetful(os.getpid(), tmp_path/'flag'), 'c': net(2)}
-    with pool_of(1, 'forkserver') as pool, pytest.raises(BrokenExecutor, match=r'before 2 of 4 models were scored: killer, c\. .*scores\.csv: the same call goes on'):
+    with pool_of(1, 'forkserver') as pool, pytest.raises(BrokenExecutor, match=r'before 2 of 4 models were done: killer, c\. .*scores\.csv: the same call goes on'):
         score_models(models, train, metrics, executor=pool, store=store, progress=False)
     before = store.read_bytes()
     with pool_of(1, 'forkserver') as pool: df = score_models(models, train, metrics, executor=pool, store=store, progress=False)
@@ -79,7 +84,7 @@ import torch
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from transfer_metrics.models import Outputs
-from transfer_metrics.transferability.ranking import score_models
+from transfer_metrics.model_selection.ranking import score_models
 torch.set_num_threads(2)
 x,y = torch.randn(2000, 300),torch.arange(2000)%7
 x@x.T, x.exp().sum()
@@ -106,7 +111,7 @@ def test_dask(tmp_path):
         strict = {'distributed.scheduler.allowed-failures': 0}
         with dask.config.set(patient | strict), \
              distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=':0', silence_logs=logging.CRITICAL,
-                                      preload=['transfer_metrics.data', 'transfer_metrics.transferability.ranking']) as cluster, distributed.Client(cluster) as client:
+                                      preload=['transfer_metrics.datasets.digits', 'transfer_metrics.model_selection.ranking']) as cluster, distributed.Client(cluster) as client:
             check(client.get_executor(), tmp_path)
             models,call = {'a': net(5), 'killer': Killer(os.getpid()), 'b': net(6)},partial(score_models, loader=digits_loaders()[0], metrics={'leep': leep, 'mine': lambda labels: 1.},
                                                                                       executor=client.get_executor(), store=tmp_path/'killed.csv', progress=False)

@@ -21,18 +21,21 @@ def shell(*cmd, cwd=root):
     r = subprocess.run([str(o) for o in cmd], cwd=cwd, capture_output=True, text=True)
     assert r.returncode==0, f'{" ".join(map(str, cmd))}\n{r.stdout}{r.stderr}'
 
-def tree(d, name):
-    "Contents of the file, or of all files of the folder, called `name` in `d`; not of caches, nor of measured data that the package ships"
-    ps = {p.relative_to(d): p for p in [d/name, *(d/name).rglob('*')] if p.is_file()}
-    return {k.as_posix(): p.read_bytes() for k,p in ps.items() if not k.name.endswith(('.csv', '.npz', '-LICENSE')) and not any(o[0]=='.' or o=='__pycache__' for o in k.parts)}
+def tree(d, made):
+    "Contents of the files in `d` that the pattern `made` matches, not those of caches"
+    ps = {p.relative_to(d): p for p in d.glob(made) if p.is_file()}
+    return {k.as_posix(): p.read_bytes() for k,p in ps.items() if not any(o[0]=='.' or o=='__pycache__' for o in k.parts)}
 
-@pytest.mark.parametrize('command,made', [
-    ('nbdev-export', [lib]), ('nbdev-clean', ['nbs']), ('python docs/readme.py', ['README.md', 'docs/readme'])], ids=['export', 'clean', 'readme'])
-def test_in_sync(command, made, tmp_path):
-    "Made again by `command` in a copy of the sources, the files are the same"
+@pytest.mark.parametrize('command,made,given', [
+    ('nbdev-export', [f'{lib}/**/*.py'], '__init__.py'), ('python docs/stubs.py', [f'{lib}/**/*.pyi'], '*.py'),
+    ('nbdev-clean', ['nbs/**/*'], '__init__.py'), ('python docs/readme.py', ['README.md', 'docs/readme/**/*'], '__init__.py')],
+    ids=['export', 'stubs', 'clean', 'readme'])
+def test_in_sync(command, made, given, tmp_path):
+    "Made again by `command` in a copy of the sources, and of the files called `given` of the package, the files are the same"
     for o in 'nbs','docs': copytree(root/o, tmp_path/o, ignore=ignore_patterns('_*', '.*', 'readme'))
-    (tmp_path/lib).mkdir()
-    for o in 'pyproject.toml','settings.ini',f'{lib}/__init__.py': copy(root/o, tmp_path/o)
+    for o in 'pyproject.toml','settings.ini',*(p.relative_to(root) for p in cfg.lib_path.rglob(given)):
+        (tmp_path/o).parent.mkdir(parents=True, exist_ok=True)
+        copy(root/o, tmp_path/o)
     prog,*args = command.split()
     shell(*([sys.executable] if prog=='python' else [Path(sys.executable).with_name(prog)]), *args, cwd=tmp_path)
     was,now = ({k: v for o in made for k,v in tree(p, o).items()} for p in (root, tmp_path))
@@ -44,6 +47,8 @@ def test_ruff(): shell(sys.executable, '-m', 'ruff', 'check', lib)
 def test_mypy(): shell(sys.executable, '-m', 'mypy')
 
 def test_changelog(): assert re.search(rf'^## {re.escape(cfg.version)}\b', (root/'CHANGELOG.md').read_text(), re.M)
+
+def test_citation(): assert f'\nversion: {cfg.version}\n' in (root/'CITATION.cff').read_text()
 
 @pytest.mark.parametrize('path', sorted(cfg.lib_path.rglob('*.py')), ids=lambda p: p.relative_to(cfg.lib_path).as_posix())
 def test_no_assert(path):
@@ -77,11 +82,17 @@ def resolve(nm):
     for o in nm.removeprefix(f'{syms[nm]}.').split('.'): obj = getattr(obj, o)
     return obj.fget if isinstance(obj, property) else obj
 
+def overrides(nm):
+    "Is `nm` a method that a base of its class has as well?"
+    owner,_,method = nm.rpartition('.')
+    return owner in syms and any(method in vars(o) for o in resolve(owner).__mro__[1:])
+
 @pytest.mark.parametrize('nm', syms)
 def test_documented(nm):
-    "A docstring, and a docment for each argument and for what is returned"
+    "A docstring, and a docment for each argument and for what is returned; what overrides a method has those of that method"
     obj = resolve(nm)
     assert obj.__doc__, 'no docstring'
+    if overrides(nm): return
     if inspect.isclass(obj) and '__init__' not in vars(obj): return
     args = {k: v for k,v in docments(obj, full=True, args_kwargs=True).items() if k not in ('self', 'cls')}
     if inspect.isclass(obj) or args['return'].anno is None: args.pop('return', None)

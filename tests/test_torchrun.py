@@ -26,8 +26,8 @@ def arrays(tmp_path_factory):
 def test_rank(arrays):
     "Scores that add up, and scores that gather the rows, equal those of one process"
     given = ['rank', '--features', arrays/'features.npy', '--probs', arrays/'probs.npy', '--labels', arrays/'labels.npy', '--metrics', 'all', '--no-progress', '--csv']
-    one = run(sys.executable, '-m', 'transfer_metrics.cli', *given, arrays/'one.csv')
-    two = run(*torchrun, '-m', 'transfer_metrics.cli', *given, arrays/'two.csv')
+    one = run(sys.executable, '-m', 'transfer_metrics.cli.main', *given, arrays/'one.csv')
+    two = run(*torchrun, '-m', 'transfer_metrics.cli.main', *given, arrays/'two.csv')
     assert (one.returncode, two.returncode)==(0,0), one.stderr+two.stderr
     a,b = (pd.read_csv(arrays/f'{k}.csv', keep_default_na=False) for k in ('one','two'))
     assert len(a)>8 and (a.error=='').all() and (b.error=='').all()

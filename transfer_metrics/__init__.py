@@ -1,17 +1,32 @@
+"""Measure transfer learning: four questions, each answered by numbers with a notebook that explains them
+
+    import transfer_metrics as tm
+    tm.leep(probs, labels)      # what a pretrained model says of your samples, and their labels
+
+Before training: which pretrained model suits my labelled data?
+    {transferability}
+    {model_selection}
+Before training: how much data does my task need on top of this representation?
+    {loss_data}
+After training: what did transfer save: data, head start, final level?
+    {learning_curves}
+In deployment: how accurate is the model on new data without labels?
+    {invariance}
+And do the scores predict anything?
+    {experiments}
+
+What they stand on:
+    {datasets}
+    {models}
+    {registry}
+    {samples}
+    {stats}
+    {streaming}
+
+Everything else is reached by area, such as `tm.transferability.eep` and `tm.stats.kendall`.
+`tm.metrics()` is the table of all metrics, `help(tm.leep)` explains one."""
+from .public import lazy
+
 __version__ = "0.1.0"
 
-def _index():
-    "Public names of the package, each with the module that defines it, read from the index that nbdev writes"
-    from transfer_metrics._modidx import d
-    syms = {n.removeprefix(m+'.'): m for m,ns in d['syms'].items() if '.cli' not in m for n in ns}
-    return {n: m for n,m in syms.items() if '.' not in n and not n.startswith('_')}
-
-def __getattr__(name):
-    from importlib import import_module
-    if name.startswith('__'): raise AttributeError(name)
-    if mod := _index().get(name):
-        globals()[name] = obj = getattr(import_module(mod), name)
-        return obj
-    raise AttributeError(f"module 'transfer_metrics' has no attribute {name!r}; dir(transfer_metrics) lists what it has")
-
-def __dir__(): return sorted({'__version__', *_index()})
+lazy(__name__)

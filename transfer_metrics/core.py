@@ -1,4 +1,4 @@
-"""The ground that every metric stands on: arrays, labels, checks, the registry and exact sums
+"""Arrays, labels and probabilities at the boundary of every function
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/core.html.md"""
 
@@ -6,16 +6,12 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/core.html.md"""
 
 # %% auto #0
 __all__ = ['ArrayLike', 'as_tensor', 'as_matrix', 'as_features', 'chunks', 'Labels', 'as_labels', 'check_simplex', 'as_probs',
-           'like', 'add_segments', 'class_sums', 'add_gram', 'symmetric', 'Moments', 'mean_shift', 'Spectrum',
-           'centred', 'spectrum', 'Metric', 'metric', 'registry', 'metrics']
+           'like']
 
-# %% ../nbs/00_core.ipynb #7ae6a5e2
-import inspect
+# %% ../nbs/00_core.ipynb #d342ab58
 import math
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from importlib import import_module
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
@@ -26,37 +22,78 @@ from torch import Tensor
 ArrayLike = Any # a NumPy array, torch tensor (any device), pandas object or (nested) list
 
 # %% ../nbs/00_core.ipynb #93df3d94
+def _dense(t, name):
+    "The tensor `t`; refuse those that do not hold their numbers one by one"
+    kinds = dict(nested=t.is_nested, quantised=t.is_quantized, meta=t.is_meta)
+    kind = next((k for k,is_it in kinds.items() if is_it), None)
+    float8 = t.is_floating_point() and t.dtype.itemsize==1
+    real = not (t.is_complex() or float8)
+    if kind is None and real and t.layout==torch.strided: return t
+    got = f'a {kind} tensor' if kind else f'{t.dtype} with layout {t.layout}'
+    raise ValueError(f'`{name}` must be a dense array of real numbers, got {got}')
+
+def _unmasked(x, name):
+    "`x`; refuse a masked array with masked entries, which a conversion would reveal"
+    if not isinstance(x, np.ma.MaskedArray): return x
+    masked = np.ma.getmaskarray(x)
+    if not masked.any(): return x.data
+    first = np.argwhere(masked)[0].tolist()
+    count = int(masked.sum())
+    raise ValueError(f'`{name}` must not have masked entries, got {count}, first at {first}; '
+                     'fill them or remove these samples')
+
+def _entry(o, name):
+    "An entry of a list, a tensor as an array"
+    if not isinstance(o, Tensor): return o
+    t = _dense(o.detach(), name).cpu()
+    return (t.float() if t.dtype==torch.bfloat16 else t).numpy()
+
+def _as_array(x, name):
+    "`x`, which is no tensor, as an array of numbers"
+    x = [_entry(o, name) for o in x] if isinstance(x, (list,tuple)) else _unmasked(x, name)
+    text = None
+    try:
+        a = x.to_numpy() if hasattr(x, 'to_numpy') else np.asarray(x)
+        if a.dtype==object:
+            text = next((o for o in a.flat if isinstance(o, (str,bytes))), None)
+            if text is None: a = a.astype(np.float64)
+    except (TypeError, ValueError):
+        got = f'got a {type(x).__name__} that is not'
+        raise ValueError(f'`{name}` must hold numbers in a rectangular array, {got}') from None
+    if text is not None: raise ValueError(f'`{name}` must hold real numbers, got the string {text!r}')
+    if a.dtype.kind not in 'biuf': raise ValueError(f'`{name}` must hold real numbers, got dtype {a.dtype}')
+    return a
+
 def as_tensor(
     x:ArrayLike, # Numbers: array, tensor, pandas object or nested list
     name:str='array', # What error messages call it
 ) -> Tensor: # The same numbers; shares memory with `x` where possible
     "`x` as a detached torch tensor on the device where it lives, dtype kept; not a copy unless torch cannot view it"
-    if isinstance(x, Tensor): t = x.detach()
+    if isinstance(x, Tensor): t = _dense(x.detach(), name)
     else:
-        if isinstance(x, (list,tuple)): x = [o.detach().cpu().numpy() if isinstance(o, Tensor) else o for o in x]
-        try:
-            a = x.to_numpy() if hasattr(x, 'to_numpy') else np.asarray(x)
-            if a.dtype==object: a = a.astype(np.float64)
-        except (TypeError, ValueError): raise ValueError(f'`{name}` must hold numbers in a rectangular array, got a {type(x).__name__} that is not') from None
-        if a.dtype.kind not in 'biuf': raise ValueError(f'`{name}` must hold real numbers, got dtype {a.dtype}')
+        a = _as_array(x, name)
         if a.dtype.itemsize>8: a = a.astype(np.float64)
-        if not a.dtype.isnative or any(s<0 for s in a.strides): a = np.ascontiguousarray(a, a.dtype.newbyteorder('='))
+        viewable = a.dtype.isnative and all(s>=0 for s in a.strides)
+        if not viewable: a = np.ascontiguousarray(a, a.dtype.newbyteorder('='))
         with warnings.catch_warnings():
             warnings.filterwarnings('ignore', message='The given NumPy array is not writable')
             t = torch.from_numpy(a)
-    if t.layout!=torch.strided or t.is_complex(): raise ValueError(f'`{name}` must be a dense array of real numbers, got {t.dtype} with layout {t.layout}')
     return t.cpu() if t.device.type=='mps' else t # float64 does not exist on mps
+
 
 # %% ../nbs/00_core.ipynb #618c61a5
 def as_matrix(
     x:ArrayLike, # Numbers, shape `[n, k]`
     name:str='features', # What error messages call it
+    *,
     shape:str='[n, d]', # What error messages say was expected
 ) -> Tensor: # Floating point, shape `[n, k]`, `n>0` and `k>0`
     "`x` as a floating point matrix; integers and booleans become `float64`, a wrong rank or no rows is a `ValueError`"
     t = as_tensor(x, name)
-    if t.ndim!=2 or not t.numel(): raise ValueError(f'`{name}` must be {shape} with at least one row and one column, got shape {tuple(t.shape)}')
+    if t.ndim!=2 or not t.numel():
+        raise ValueError(f'`{name}` must be {shape} with at least one row and one column, got shape {tuple(t.shape)}')
     return t if t.is_floating_point() else t.double()
+
 
 # %% ../nbs/00_core.ipynb #d62f8f03
 def as_features(
@@ -65,10 +102,13 @@ def as_features(
 ) -> Tensor: # Finite floating point numbers, shape `[n, d]`
     "`x` as a matrix of finite numbers"
     t = as_matrix(x, name)
-    if not math.isfinite(sum(map(float, torch.aminmax(t)))):
-        bad = next(s.start+int(i) for s in chunks(t) for i in (~t[s].isfinite()).any(1).nonzero()[:1])
-        raise ValueError(f'`{name}` must be finite, got NaN or infinity, first in row {bad}; remove such rows or the layer that makes them')
-    return t
+    low,high = torch.aminmax(t)
+    if math.isfinite(float(low)+float(high)): return t
+    finite = torch.cat([t[s].isfinite().all(1) for s in chunks(t)])
+    bad = int((~finite).nonzero()[0])
+    raise ValueError(f'`{name}` must be finite, got NaN or infinity, first in row {bad}; '
+                     'remove such rows or the layer that makes them')
+
 
 # %% ../nbs/00_core.ipynb #f1736e62
 def chunks(
@@ -76,8 +116,11 @@ def chunks(
     elements:int=3*2**18, # About how many numbers a piece holds; 128 times as many on an accelerator
 ) -> Iterator[slice]: # Consecutive row ranges
     "Row ranges of `x` of about `elements` numbers each"
-    rows = max(1, elements*(1 if x.device.type=='cpu' else 128)//max(1, x.shape[1]))
-    for s in range(0, len(x), rows): yield slice(s, min(s+rows, len(x)))
+    if x.device.type!='cpu': elements *= 128
+    rows = max(1, elements//max(1, x.shape[1]))
+    for s in range(0, len(x), rows):
+        yield slice(s, min(s+rows, len(x)))
+
 
 # %% ../nbs/00_core.ipynb #17e90a75
 class Labels(NamedTuple):
@@ -85,48 +128,86 @@ class Labels(NamedTuple):
     codes: Tensor # integers in `[0, c)`, shape `[n]`
     classes: np.ndarray # the values that occur, in order of first appearance, shape `[c]`
 
+def _label_array(labels, name):
+    "`labels` as something that pandas can number"
+    if isinstance(labels, Tensor):
+        t = _dense(labels.detach(), name).cpu()
+        if t.dtype!=torch.bfloat16: return t.numpy()
+        raise ValueError(f'`{name}` must be labels, got {t.dtype}, in which whole numbers above 256 are not exact; '
+                         'use integers')
+    if isinstance(labels, np.ndarray):
+        a = _unmasked(labels, name)
+        return a.astype(a.dtype.newbyteorder('='), copy=False)
+    if isinstance(labels, (list,tuple)):
+        plain = [o.item() if isinstance(o, Tensor) and o.ndim==0 else o for o in labels]
+        return pd.Series(plain, dtype=None if plain else object)
+    return labels
+
+def _check_labels(labels, name, n):
+    "Refuse what is not one label a sample"
+    ndim = np.ndim(labels)
+    if ndim!=1:
+        got = f'shape {np.shape(labels)}' if ndim else type(labels).__name__
+        raise ValueError(f'`{name}` must be one label a sample, shape [n], got {got}')
+    if n is not None and len(labels)!=n:
+        raise ValueError(f'`{name}` must have one entry for each of the {n} samples, got {len(labels)}')
+    if not len(labels): raise ValueError(f'`{name}` is empty, at least one sample is needed')
+
 def as_labels(
     labels:ArrayLike, # One hashable label a sample, shape `[n]`
     name:str='labels', # What error messages call it
+    *,
     n:int|None=None, # How many are expected
     device:Any=None, # Where the codes shall live
 ) -> Labels: # Codes and the classes they stand for
     "Encode arbitrary labels; missing ones and a wrong length are a `ValueError`"
-    if isinstance(labels, Tensor): labels = labels.detach().cpu().numpy()
-    elif isinstance(labels, np.ndarray): labels = labels.astype(labels.dtype.newbyteorder('='), copy=False)
-    elif isinstance(labels, (list,tuple)): labels = pd.Series([o.item() if isinstance(o, Tensor) and o.ndim==0 else o for o in labels], dtype=object if not len(labels) else None)
-    if (ndim := np.ndim(labels))!=1: raise ValueError(f'`{name}` must be one label a sample, shape [n], got shape {np.shape(labels) if ndim else type(labels).__name__}')
-    if n is not None and len(labels)!=n: raise ValueError(f'`{name}` must have one entry for each of the {n} samples, got {len(labels)}')
-    if not len(labels): raise ValueError(f'`{name}` is empty, at least one sample is needed')
+    labels = _label_array(labels, name)
+    _check_labels(labels, name, n)
     try: codes,classes = pd.factorize(labels)
     except TypeError as e: raise ValueError(f'`{name}` must be hashable ({e}), shape [n]') from None
-    if (codes<0).any(): raise ValueError(f'`{name}` must not be missing, got {int((codes<0).sum())} missing, first at position {int((codes<0).argmax())}')
+    missing = codes<0
+    if missing.any():
+        first = int(missing.argmax())
+        count = int(missing.sum())
+        raise ValueError(f'`{name}` must not be missing, got {count} missing, first at position {first}')
     return Labels(torch.from_numpy(codes).long().to(device), np.asarray(classes))
+
 
 # %% ../nbs/00_core.ipynb #e14a03e8
 def check_simplex(
     p:Tensor, # Some rows of probabilities, shape `[b, k]`
     name:str='probs', # What error messages call it
+    *,
     start:int=0, # Number of the first row, for error messages
     tol:float=1e-3, # Largest accepted distance of a row's sum from 1
 ) -> None: # Nothing, or `ValueError`
     "Refuse rows that are not probability distributions"
-    total = p.sum(1, dtype=torch.float32 if p.dtype in (torch.float16,torch.bfloat16) else None)
-    if not ((total-1).abs().amax()<=tol and p.amin()>=0): # a NaN fails both
-        i = int((~((total-1).abs()<=tol) | ~(p.amin(1)>=0)).nonzero()[0])
-        raise ValueError(f'rows of `{name}` must be probabilities (not negative, sum 1 within {tol:g}); row {start+i} has smallest entry '
-                         f'{float(p[i].min()):.4g} and sum {float(total[i]):.4g}. Logits? Apply a softmax first')
+    half = p.dtype in (torch.float16,torch.bfloat16)
+    total = p.sum(1, dtype=torch.float32 if half else None)
+    off = (total-1).abs()
+    if off.amax()<=tol and p.amin()>=0: return # a NaN fails both
+    good = (off<=tol) & (p.amin(1)>=0)
+    i = int((~good).nonzero()[0])
+    low = float(p[i].min())
+    s = float(total[i])
+    raise ValueError(f'rows of `{name}` must be probabilities (not negative, sum 1 within {tol:g}); '
+                     f'row {start+i} has smallest entry {low:.4g} and sum {s:.4g}. '
+                     'Logits? Apply a softmax first')
+
 
 # %% ../nbs/00_core.ipynb #3df02f26
 def as_probs(
     probs:ArrayLike, # Probabilities, shape `[n, k]`, rows sum to 1
     name:str='probs', # What error messages call it
+    *,
     tol:float=1e-3, # Largest accepted distance of a row's sum from 1
 ) -> Tensor: # Floating point, shape `[n, k]`
     "`probs` as a matrix whose rows were checked to be probability distributions"
-    p = as_matrix(probs, name, '[n, classes]')
-    for s in chunks(p): check_simplex(p[s], name, s.start, tol)
+    p = as_matrix(probs, name, shape='[n, classes]')
+    for s in chunks(p):
+        check_simplex(p[s], name, start=s.start, tol=tol)
     return p
+
 
 # %% ../nbs/00_core.ipynb #5c158d83
 def like(
@@ -136,213 +217,7 @@ def like(
     "`t` in the kind of array that `x` is"
     if isinstance(x, Tensor): return t.to(x.device)
     a = t.cpu().numpy()
-    return (pd.Series if a.ndim==1 else pd.DataFrame)(a, index=x.index) if isinstance(x, (pd.Series,pd.DataFrame)) else a
+    if not isinstance(x, (pd.Series,pd.DataFrame)): return a
+    kind = pd.Series if a.ndim==1 else pd.DataFrame
+    return kind(a, index=x.index)
 
-# %% ../nbs/00_core.ipynb #00756f1e
-def add_segments(
-    sums:Tensor, # Running sums, `float64`, shape `[c, d]`
-    v:Tensor, # Rows to add, `float64`, shape `[b, d]`
-    codes:Tensor, # Class of each row, integers in `[0, c)`, shape `[b]`
-    by_sort:bool|None=None, # Sort rows by class first; default: not on a CPU
-) -> Tensor: # `sums`
-    "Add each row of `v` to the sum of its class, in place"
-    if not (by_sort if by_sort is not None else v.device.type!='cpu'): return sums.index_add_(0, codes, v)
-    return sums.add_(torch.segment_reduce(v[codes.argsort(stable=True)], 'sum', lengths=codes.bincount(minlength=len(sums)), initial=0))
-
-def class_sums(
-    x:Tensor, # Rows to add up, shape `[n, d]`
-    codes:Tensor, # Class of each row, integers in `[0, c)`, shape `[n]`
-    c:int, # Number of classes
-    check:Callable|None=None, # Called with each chunk and its first row's number, to check it while it is in the cache
-) -> Tensor: # Sums in `float64`, shape `[c, d]`
-    "Sum of the rows of `x` in each class, in one pass and bounded memory"
-    res = x.new_zeros((c, x.shape[1]), dtype=torch.float64)
-    for s in chunks(x):
-        if check: check(x[s], start=s.start)
-        add_segments(res, x[s].double(), codes[s])
-    return res
-
-# %% ../nbs/00_core.ipynb #13c1f562
-def add_gram(
-    G:Tensor, # Running sum, `float64`, shape `[d, d]`; only its lower triangle is valid
-    v:Tensor, # Rows to add, `float64`, shape `[b, d]`
-) -> None: # Nothing; `G` is changed
-    "Add $v^\\top v$ to `G` in place; `symmetric` completes it"
-    d = len(G)
-    width = max(192, -(-d//8))
-    for i in range(0, d, width): G[i:i+width,:i+width].addmm_(v[:,i:i+width].T, v[:,:i+width])
-
-def symmetric(
-    G:Tensor, # Square matrix whose lower triangle is valid, shape `[d, d]`; completed
-) -> Tensor: # `G`
-    "`G` with its upper triangle mirrored from the lower one, in place"
-    for s in chunks(G, 2**17):
-        G[s,s.stop:] = G[s.stop:,s].T
-        G[s,s] = G[s,s].tril() + G[s,s].tril(-1).T
-    return G
-
-# %% ../nbs/00_core.ipynb #7bebf95d
-class Moments:
-    "Class counts, class sums and second moments of features, in `float64`, about a shift"
-    def __init__(self,
-        shift:Tensor, # Origin, `float64`, shape `[d]`
-        c:int, # Number of classes, or of target columns
-        norms:bool=False, # Also add up $|x|^4$ and $|x|^2x$
-        second:str='gram', # Second moments: the Gram matrix; 'squares' for the sum of squares of each class instead; 'grams' for the Gram matrix of each class as well
-    ):
-        d = len(shift)
-        self.shift,self.norms,self.second,self.n = shift,norms,second,0
-        self.counts,self.sums = shift.new_zeros(c),shift.new_zeros(c, d)
-        self.gram = shift.new_zeros(d, d) if second!='squares' else shift.new_zeros(0, 0)
-        self.squares = shift.new_zeros(c, d) if second=='squares' else shift.new_zeros(0, d)
-        self.grams = shift.new_zeros(c, d, d) if second=='grams' else shift.new_zeros(0, d, d)
-        self.q3,self.q4 = shift.new_zeros(d),shift.new_zeros(())
-
-    def update(self,
-        x:Tensor, # Features, shape `[n, d]`
-        y:Tensor, # Class codes, shape `[n]`, or real targets, shape `[n, c]`
-    ) -> 'Moments': # Itself
-        "Add samples"
-        for s in chunks(x, max(2**20, x.shape[1]*(64*len(self.grams) or 1024))):
-            v = x[s].to(torch.float64, copy=True).sub_(self.shift)
-            if y.ndim==2: self.sums.addmm_(y[s].double().T, v); self.counts += y[s].double().square().sum(0)
-            else: add_segments(self.sums, v, y[s]); self.counts += y[s].bincount(minlength=len(self.counts))
-            if self.second!='squares': add_gram(self.gram, v)
-            if self.norms: q = torch.linalg.vector_norm(v, dim=1).square(); self.q3 += v.T@q; self.q4 += q@q
-            if self.second=='grams': self._by_class(v, y[s])
-            if self.second=='squares': add_segments(self.squares, v.square_(), y[s])
-        self.n += len(x)
-        return self
-
-    def _by_class(self, v, codes):
-        "Add the Gram matrix of the rows of each class"
-        sizes = codes.bincount(minlength=len(self.grams)).tolist()
-        for G,rows in zip(self.grams, v[codes.argsort(stable=True)].split(sizes), strict=True):
-            if len(rows): add_gram(G, rows)
-
-# %% ../nbs/00_core.ipynb #05471a84
-def mean_shift(
-    x:Tensor, # Features, shape `[n, d]`
-) -> Tensor: # `float64`, shape `[d]`
-    "Mean of the first rows of `x`: near enough to the data to serve as its origin"
-    return x[next(chunks(x))].double().mean(0)
-
-# %% ../nbs/00_core.ipynb #9ecc5ea4
-class Spectrum(NamedTuple):
-    "Squared singular values of the features, and the targets in the basis of left singular vectors"
-    values: Tensor # $\lambda$ above the rank tolerance, ascending, shape `[r]`
-    proj: Tensor # $U^\top Y$, shape `[r, c]`
-    counts: Tensor # $|Y_j|^2$: samples of each class, or sum of squares of each target, shape `[c]`
-    full: bool # whether the left singular vectors span all of $\mathbb R^n$
-
-def _eigh(G, n, d):
-    "Eigenvalues above the rank tolerance, ascending, and their eigenvectors"
-    w,V = torch.linalg.eigh(G)
-    keep = w>max(n, d)*torch.finfo(torch.float64).eps*max(float(w[-1]), 0.)
-    return w[keep],V[:,keep]
-
-# %% ../nbs/00_core.ipynb #750737fc
-def _inverse_std(ss, mean, n, d):
-    "1/standard deviation from the sum of squares about the mean, 0 for features that are constant up to rounding"
-    std = (ss.clamp(min=0)/n).sqrt()
-    return torch.where(std>max(n, d)*torch.finfo(torch.float64).eps*mean.abs(), 1/std, 0.)
-
-def _power2(x):
-    "A power of two near 1/largest magnitude when squares would leave the range of float64, else 1"
-    big = max(map(abs, map(float, torch.aminmax(x))))
-    return 1. if big==0 or 1e-60<big<1e60 else math.ldexp(1., max(-1000, min(1000, -math.frexp(big)[1])))
-
-# %% ../nbs/00_core.ipynb #96080873
-def centred(
-    m:Moments, # Moments about any shift
-) -> tuple[Tensor,Tensor,Tensor]: # Gram matrix `[d, d]` and class sums `[c, d]` about the mean, and the mean less the shift `[d]`
-    "Moments about the mean"
-    n,mean = m.counts.sum(),m.sums.sum(0)/m.counts.sum()
-    return torch.addr(symmetric(m.gram), mean, mean, alpha=-float(n)), m.sums-m.counts[:,None]*mean, mean
-
-# %% ../nbs/00_core.ipynb #18c4ae81
-def _moment_spectrum(m, n, center=False, equilibrate=False, k=1.):
-    "`spectrum` from moments of `n` samples that were multiplied by `k`; without `center` about the origin"
-    G,S,mean = centred(m) if center else (symmetric(m.gram), m.sums, m.shift)
-    if equilibrate: s = _inverse_std(G.diagonal(), mean+m.shift, n, len(G)); G *= s*s[:,None]; S *= s
-    w,V = _eigh(G, n, len(G))
-    return Spectrum(w/k**2, (V.T@S.T)/w.sqrt()[:,None], m.counts, len(w)==n)
-
-# %% ../nbs/00_core.ipynb #4b43ae32
-def spectrum(
-    x:Tensor, # Features, finite, shape `[n, d]`
-    y:Tensor, # Class codes, shape `[n]`, or real targets, shape `[n, c]`
-    c:int, # Number of classes or targets
-    center:bool=False, # Subtract the mean of each feature (class codes only)
-    equilibrate:bool=False, # Divide each feature by its standard deviation (with `center`)
-) -> Spectrum: # Eigenvalues, projections, counts
-    "Spectrum of $X^\\top X$ and the projections $U^\\top Y$, in one pass over `x` (`n >= d`) or from $XX^\\top$ (`n < d`)"
-    n,d = x.shape
-    if (k := _power2(x))!=1: x = x.double()*k
-    if n>=d:
-        m = Moments(mean_shift(x) if center else x.new_zeros(d, dtype=torch.float64), c).update(x, y)
-        return _moment_spectrum(m, n, center, equilibrate, k)
-    K = x.new_zeros((n, n), dtype=torch.float64)
-    for s in chunks(x.T):
-        v = x[:,s].to(torch.float64, copy=True)
-        mean = v.mean(0) if center else v.new_zeros(v.shape[1])
-        v -= mean
-        if equilibrate: v *= _inverse_std(v.square().sum(0), mean, n, d)
-        add_gram(K, v.T)
-    w,U = _eigh(symmetric(K), n, d)
-    if y.ndim==2: return Spectrum(w/k**2, U.T@y.double(), y.double().square().sum(0), len(w)==n)
-    return Spectrum(w/k**2, add_segments(U.new_zeros(c, U.shape[1]), U, y).T, y.bincount(minlength=c).double(), len(w)==n)
-
-# %% ../nbs/00_core.ipynb #3a2baa19
-@dataclass(frozen=True)
-class Metric:
-    "What is known of a metric"
-    name: str # name of the function
-    f: Callable # the function
-    needs: str # what it is computed from: 'probs', 'features', 'source_labels', ...
-    unit: str # unit of its value
-    range: tuple[float,float] # smallest and largest possible value, infinite ends open
-    higher_is_better: bool # direction
-    source: str # paper, with a link in Markdown
-    state: Callable|None = None # makes its mergeable state, a `State`, from the options of `f`
-
-    @property
-    def args(self) -> tuple[str,...]: # such as `('probs', 'labels')`
-        "Names of the data arguments: the parameters without a default"
-        return tuple(k for k,p in inspect.signature(self.f).parameters.items() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
-
-    @property
-    def interval(self) -> str: # such as `(-∞, 0]`
-        "The range in mathematical notation"
-        lo,hi = self.range
-        return ('[' if math.isfinite(lo) else '(') + ', '.join(f'{o:g}'.replace('inf', '∞').replace('-', '−') for o in (lo,hi)) + (']' if math.isfinite(hi) else ')')
-
-_registry: dict[str,Metric] = {}
-
-# %% ../nbs/00_core.ipynb #3f7ff86c
-def metric(
-    needs:str, # What it is computed from, the name of an attribute of `Outputs`: 'probs', 'features', 'source_labels', ...
-    unit:str, # Unit of its value
-    range:tuple[float,float], # Smallest and largest possible value
-    source:str, # Paper, with a link in Markdown
-    higher_is_better:bool=True, # Direction
-    state:Callable|None=None, # Makes its mergeable state, a `State`, from the options of the function
-) -> Callable: # Decorator that returns its function, with the attribute `metric`
-    "Register a function as a metric"
-    def _f(f):
-        f.metric = _registry[f.__name__] = Metric(f.__name__, f, needs, unit, range, higher_is_better, source, state)
-        return f
-    return _f
-
-# %% ../nbs/00_core.ipynb #57abe7e8
-def registry() -> dict[str,Metric]: # Every metric of the package by name
-    "All registered metrics; imports the modules that have not been imported yet"
-    for m in import_module('transfer_metrics._modidx').d['syms']:
-        if not m.endswith('.cli'): import_module(m)
-    return dict(sorted(_registry.items()))
-
-# %% ../nbs/00_core.ipynb #62304210
-def metrics() -> pd.DataFrame: # Columns `metric, computed from, unit, range, better, source`
-    "The table of metrics"
-    return pd.DataFrame([(m.name, m.needs.replace('_', ' '), m.unit, m.interval, 'higher' if m.higher_is_better else 'lower', m.source)
-                         for m in registry().values()], columns=['metric','computed from','unit','range','better','source'])

@@ -1,4 +1,4 @@
-"""A line from a label-free metric to accuracy, how well it fits, where it fails, and an interval for a new unlabelled set
+"""A line from a label-free metric to accuracy, how well it fits, where it fails, and an interval for a new set
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/accuracy_fit.html.md"""
 
@@ -11,82 +11,131 @@ __all__ = ['AccuracyFit', 'FitScore', 'plot_fit']
 import math
 from collections.abc import Mapping
 from functools import partial
-from itertools import cycle
 from typing import Any, NamedTuple
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from fastcore.basics import patch
-from matplotlib.axes import Axes
 from scipy.special import ndtr, ndtri
-from scipy.stats import kendalltau, t as student
 from .. import stats
+from ..checks import number, one_of
 from ..core import ArrayLike, as_tensor, like
-from ..stats import Estimate, _aligned, bootstrap_interval
+from ..plots import axes as axes_of, meaning, style
+from ..stats import Estimate, aligned, bootstrap_interval, canonical, t_interval
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #4eedec88
 _huber = 1.345 # residuals beyond this many standard deviations count less; 95 % efficiency under normal errors
 
+def _weighted_line(x, y, w):
+    "Slope and intercept of each row by weighted least squares, shape `[2, ...]`; nan where `x` is constant"
+    n = w.sum(-1)
+    mx = (w*x).sum(-1)/n
+    my = (w*y).sum(-1)/n
+    dx = x-mx[...,None]
+    dy = y-my[...,None]
+    with np.errstate(invalid='ignore', divide='ignore'): slope = (w*dx*dy).sum(-1)/(w*dx*dx).sum(-1)
+    varies = np.ptp(x, -1)>0
+    return np.stack([np.where(varies, slope, np.nan), my-slope*mx])
+
+def _at(line, x):
+    "Lines `[2, ...]` at `x`, shape `[..., m]`"
+    slope,intercept = line
+    return intercept[...,None]+slope[...,None]*x
+
+def _huber_weights(missed):
+    "The weight that each miss deserves"
+    missed = np.abs(missed)
+    scale = np.median(missed, -1, keepdims=True)/ndtri(.75)
+    with np.errstate(invalid='ignore', divide='ignore'): return np.fmin(1, _huber*scale/missed)
+
 def _lines(x, y, robust=False):
     "Slope and intercept of each row, shape `[2, ...]`; nan where `x` is constant"
-    w,line = np.ones_like(y),np.zeros((2, *y.shape[:-1]))
-    for _ in range(100 if robust else 1):
-        n = w.sum(-1)
-        mx,my = (w*x).sum(-1)/n,(w*y).sum(-1)/n
-        dx = x-mx[...,None]
-        with np.errstate(invalid='ignore', divide='ignore'): slope = (w*dx*(y-my[...,None])).sum(-1)/(w*dx*dx).sum(-1)
-        was,line = line,np.stack([np.where(np.ptp(x, -1)>0, slope, np.nan), my-slope*mx])
-        if not robust or np.nanmax(np.abs(line-was), initial=0)<1e-10: break
-        r = np.abs(y-line[0][...,None]*x-line[1][...,None])
-        with np.errstate(invalid='ignore', divide='ignore'): w = np.fmin(1, _huber*np.median(r, -1, keepdims=True)/ndtri(.75)/r)
+    line = _weighted_line(x, y, np.ones_like(y))
+    if not robust: return line
+    for _ in range(99):
+        was = line
+        line = _weighted_line(x, y, _huber_weights(y-_at(line, x)))
+        moved = np.nanmax(np.abs(line-was), initial=0)
+        if moved<1e-10: break
     return line
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #3f6a67f3
 class AccuracyFit:
-    "A line from a label-free metric to accuracy, fitted on image sets whose accuracy is known"
+    """A line from a label-free metric to accuracy, fitted on image sets whose accuracy is known
+
+    >>> import transfer_metrics as tm
+    >>> fit = tm.AccuracyFit().fit([.2, .4, .6, .8], [.3, .5, .6, .8])
+    >>> round(fit.predict(.5), 3)
+    0.55
+    """
     metric:np.ndarray # of the fitted sets, shape `[m]`
     accuracy:np.ndarray # of the fitted sets, shape `[m]`
     slope:float # accuracy for one unit of the metric, on the axes of the line
     intercept:float # on the axes of the line
     def __init__(self,
-        axes:str='linear', # 'linear', 'probit' (metric and accuracy through the inverse normal distribution) or 'probit_accuracy' (accuracy alone)
-        robust:bool=False, # Huber's regression, for which single sets that are far off count less, in place of least squares
         *,
+        # 'linear', 'probit' (metric and accuracy through the inverse normal distribution) or 'probit_accuracy'
+        # (accuracy alone)
+        axes:str='linear',
+        # Huber's regression, for which single sets that are far off count less, in place of least squares
+        robust:bool=False,
         clip:float=0., # On probit axes, values nearer to 0 or 1 than this are moved to this distance; 0 refuses 0 and 1
         n_boot:int=2000, # Resamples of the image sets for intervals; 0 for none
-        level:float=.95, # Nominal coverage of intervals
+        coverage:float=.95, # Nominal coverage of intervals
         seed:int=0, # For the resamples
     ):
-        if axes not in ('linear','probit','probit_accuracy'): raise ValueError(f"`axes` must be 'linear', 'probit' or 'probit_accuracy', got {axes!r}")
-        if not 0<=clip<.5: raise ValueError(f'`clip` must be in [0, 0.5), got {clip}')
-        self.axes,self.robust,self.clip,self.n_boot,self.level,self.seed = axes,robust,clip,n_boot,level,seed
+        self.axes = one_of(axes, 'axes', ('linear','probit','probit_accuracy'))
+        self.robust = robust
+        self.clip = number(clip, 'clip', 0, .5, '[)')
+        self.n_boot = n_boot
+        self.coverage = coverage
+        self.seed = seed
 
     def __repr__(self):
-        what = f'AccuracyFit({self.axes!r}{", robust=True" if self.robust else ""})'
+        robust = ', robust=True' if self.robust else ''
+        what = f'AccuracyFit(axes={self.axes!r}{robust})'
         if not hasattr(self, 'slope'): return what
-        y,x = ('probit(accuracy)' if self.axes!='linear' else 'accuracy'),('probit(metric)' if self.axes=='probit' else 'metric')
-        return f'{what}: {y} = {self.intercept:.4g} {"-" if self.slope<0 else "+"} {abs(self.slope):.4g} {x}, {len(self.metric)} sets'
+        y = 'accuracy' if self.axes=='linear' else 'probit(accuracy)'
+        x = 'probit(metric)' if self.axes=='probit' else 'metric'
+        sign = '-' if self.slope<0 else '+'
+        return f'{what}: {y} = {self.intercept:.4g} {sign} {abs(self.slope):.4g} {x}, {len(self.metric)} sets'
 
     def _axis(self, v, name):
         "Values of the metric or of accuracy as the line sees them"
         if self.axes=='linear' or (name=='metric' and self.axes!='probit'): return v
-        if not ((v>=0)&(v<=1)).all(): raise ValueError(f"`{name}` must be in [0, 1] for axes={self.axes!r}, got {v.min():g} to {v.max():g}; axes='linear' takes any" + (", axes='probit_accuracy' any metric" if name=='metric' else ''))
-        v = np.clip(v, self.clip, 1-self.clip) if self.clip else v
-        if not ((v>0)&(v<1)).all(): raise ValueError(f'`{name}` must not be 0 or 1 on a probit axis, which has no place for them; pass clip=, such as half an image: clip=0.5/n')
-        return ndtri(v)
+        if not ((v>=0)&(v<=1)).all():
+            other = ", axes='probit_accuracy' any metric" if name=='metric' else ''
+            raise ValueError(f'`{name}` must be in [0, 1] for axes={self.axes!r}, got {v.min():g} to {v.max():g}; '
+                             f"axes='linear' takes any{other}")
+        if self.clip: v = np.clip(v, self.clip, 1-self.clip)
+        if ((v>0)&(v<1)).all(): return ndtri(v)
+        raise ValueError(f'`{name}` must not be 0 or 1 on a probit axis, which has no place for them; '
+                         'pass clip=, such as half an image: clip=0.5/n')
 
     def _accuracy(self, v): return np.clip(v if self.axes=='linear' else ndtr(v), 0, 1)
+
     def _fitted(self):
-        if not hasattr(self, 'slope'): raise ValueError('the fit has seen no sets yet: fit(metric, accuracy) comes first')
-        return self
+        "Itself, once it has been fitted"
+        if hasattr(self, 'slope'): return self
+        raise ValueError('the fit has seen no sets yet: fit(metric, accuracy) comes first')
+
+    def _line(self, metric):
+        "The line on its axes"
+        return self.intercept+self.slope*self._axis(metric, 'metric')
+
+    def _resampling(self) -> dict[str,Any]: return dict(n_boot=self.n_boot, coverage=self.coverage, seed=self.seed)
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #af73c03d
 def _accuracies(metric, accuracy, least=2):
     "Metric and accuracy of the same image sets in float64, checked"
-    x,y = data = _aligned(metric=metric, accuracy=accuracy)
+    _,data = aligned(metric=metric, accuracy=accuracy)
+    x,y = data
     for k,o in zip(('metric','accuracy'), data, strict=True):
-        if o.ndim!=1 or not np.isfinite(o).all(): raise ValueError(f'`{k}` must be one finite number an image set, shape [m], got ' + (f'shape {o.shape}' if o.ndim!=1 else f'{o[~np.isfinite(o)][0]} at position {(~np.isfinite(o)).argmax()}'))
-    if not ((y>=0)&(y<=1)).all(): raise ValueError(f'`accuracy` must be in [0, 1], got {y.min():g} to {y.max():g}; divide per cent by 100')
+        bad = ~np.isfinite(o)
+        if o.ndim==1 and not bad.any(): continue
+        got = f'shape {o.shape}' if o.ndim!=1 else f'{o[bad][0]} at position {bad.argmax()}'
+        raise ValueError(f'`{k}` must be one finite number an image set, shape [m], got {got}')
+    if not ((y>=0)&(y<=1)).all():
+        raise ValueError(f'`accuracy` must be in [0, 1], got {y.min():g} to {y.max():g}; divide per cent by 100')
     if len(x)<least: raise ValueError(f'`metric` and `accuracy` must be known for at least {least} sets, got {len(x)}')
     return x,y
 
@@ -97,32 +146,43 @@ def fit(self:AccuracyFit,
 ) -> AccuracyFit: # Itself, now with `slope`, `intercept` and the numbers that say how good they are
     "Fit the line"
     x,y = _accuracies(metric, accuracy, 3)
-    if (x==x[0]).all(): raise ValueError(f'`metric` must differ between the sets to fit a line, got {x[0]:g} for all {len(x)}')
-    slope,intercept = map(float, _lines(self._axis(x, 'metric'), self._axis(y, 'accuracy'), self.robust))
-    self.__dict__ = {k: v for k,v in vars(self).items() if k[0]!='_'}     # estimates of a former fit
-    self.metric,self.accuracy,self.slope,self.intercept = x,y,slope,intercept
+    if (x==x[0]).all():
+        raise ValueError(f'`metric` must differ between the sets to fit a line, got {x[0]:g} for all {len(x)}')
+    slope,intercept = _lines(self._axis(x, 'metric'), self._axis(y, 'accuracy'), self.robust)
+    vars(self).pop('_estimates', None) # of a former fit
+    self.metric = x
+    self.accuracy = y
+    self.slope = float(slope)
+    self.intercept = float(intercept)
     return self
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #bbb78987
 def _given(x, name='metric'):
-    "Numbers of any shape in float64, and a function that gives results the kind that came"
+    "Numbers of any shape in float64"
     v = as_tensor(x, name).cpu().double().numpy()
-    if not np.isfinite(v).all(): raise ValueError(f'`{name}` must be finite, got {v[~np.isfinite(v)].flat[0]}')
-    return v,lambda o: float(o) if v.ndim==0 else o if isinstance(x, (list,tuple)) else like(torch.from_numpy(o), x)
+    bad = ~np.isfinite(v)
+    if bad.any(): raise ValueError(f'`{name}` must be finite, got {v[bad].flat[0]}')
+    return v
+
+def _like(v, x):
+    "Numbers in the kind of array that `x` is"
+    if v.ndim==0: return float(v)
+    return v if isinstance(x, (list,tuple)) else like(torch.from_numpy(v), x)
 
 @patch
 def predict(self:AccuracyFit,
     metric:ArrayLike, # The metric on new image sets, a number or any shape
 ) -> ArrayLike: # Estimated accuracy in [0, 1], in the kind of array that `metric` is
     "The accuracy that the line gives"
-    x,kind = _given(metric)
-    self._fitted()
-    return kind(self._accuracy(self.intercept+self.slope*self._axis(x, 'metric')))
+    x = _given(metric)
+    line = self._fitted()._line(x)
+    return _like(np.asarray(self._accuracy(line)), metric)
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #13bba955
 class FitScore(NamedTuple):
     "How well a line predicts the accuracy of some image sets, each with an interval over the sets"
-    r2: Estimate # 1 - squared errors by those of the mean accuracy; 1 is perfect, 0 no better than the mean, negative is worse
+    # 1 - squared errors by those of the mean accuracy; 1 is perfect, 0 no better than the mean, negative is worse
+    r2: Estimate
     rmse: Estimate # root of the mean squared error, in accuracy
     mae: Estimate # mean absolute error, in accuracy
     spearman: Estimate # rank correlation of metric and accuracy themselves, signed
@@ -133,12 +193,21 @@ def _errors(kind, p, y):
     e = y-p
     if kind=='rmse': return np.sqrt((e*e).mean(-1))
     if kind=='mae': return np.abs(e).mean(-1)
-    with np.errstate(invalid='ignore', divide='ignore'): return np.where(np.ptp(y, -1)>0, 1-(e*e).sum(-1)/((y-y.mean(-1, keepdims=True))**2).sum(-1), np.nan)
+    about_mean = y-y.mean(-1, keepdims=True)
+    varies = np.ptp(y, -1)>0
+    with np.errstate(invalid='ignore', divide='ignore'):
+        return np.where(varies, 1-(e*e).sum(-1)/(about_mean**2).sum(-1), np.nan)
 
-def _rank(kind, x, y, **kw):
+_kinds = 'r2','rmse','mae' # of errors
+_ranks = 'spearman','kendall'
+
+def _rank(kind, x, y, **options):
     "Signed rank correlation; Kendall's of many sets by sorting"
-    if kind=='spearman': return stats.spearman(x, y, **kw)
-    return stats.kendall(x, y, **kw) if len(x)<=300 else bootstrap_interval(lambda x,y: kendalltau(x, y).statistic, x, y, method='percentile', **kw)
+    if kind=='spearman': return stats.spearman(x, y, **options)
+    if len(x)<=300: return stats.kendall(x, y, **options)
+    from scipy.stats import kendalltau
+    def tau(x, y): return kendalltau(x, y).statistic
+    return bootstrap_interval(tau, x, y, interval='percentile', **options)
 
 @patch
 def score(self:AccuracyFit,
@@ -147,25 +216,27 @@ def score(self:AccuracyFit,
 ) -> FitScore: # Of the line as it is, for these sets
     "How well the line does on sets that it was not fitted to"
     x,y = _accuracies(metric, accuracy)
-    kw:dict[str,Any] = dict(n_boot=self.n_boot, level=self.level, seed=self.seed)
-    p = self._accuracy(self._fitted().intercept+self.slope*self._axis(x, 'metric'))
-    return FitScore(*(bootstrap_interval(partial(_errors, k), p, y, vectorized=True, **kw) for k in ('r2','rmse','mae')), *(_rank(k, x, y, **kw) for k in ('spearman','kendall')))
+    p = self._accuracy(self._fitted()._line(x))
+    options = self._resampling()
+    errors = {k: bootstrap_interval(partial(_errors, k), p, y, vectorized=True, **options) for k in _kinds}
+    ranks = {k: _rank(k, x, y, **options) for k in _ranks}
+    return FitScore(**errors, **ranks)
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #4310a4fb
 def _inside(fit, kind):
     "R2, RMSE or MAE on the fitted sets; for each resample the line is fitted again"
-    def f(x, y):
+    def error(x, y):
         u = fit._axis(x, 'metric')
-        slope,intercept = _lines(u, fit._axis(y, 'accuracy'), fit.robust)
-        return _errors(kind, fit._accuracy(intercept[...,None]+slope[...,None]*u), y)
-    return bootstrap_interval(f, fit.metric, fit.accuracy, vectorized=True, n_boot=fit.n_boot, level=fit.level, seed=fit.seed)
+        lines = _lines(u, fit._axis(y, 'accuracy'), fit.robust)
+        return _errors(kind, fit._accuracy(_at(lines, u)), y)
+    return bootstrap_interval(error, fit.metric, fit.accuracy, vectorized=True, **fit._resampling())
 
 def _once(fit, kind):
     "An estimate on the fitted sets, computed when it is first asked for"
-    kept = fit._fitted().__dict__.setdefault('_estimates', {})
-    if kind not in kept:
-        ranks = kind in ('spearman','kendall')
-        kept[kind] = _rank(kind, fit.metric, fit.accuracy, n_boot=fit.n_boot, level=fit.level, seed=fit.seed) if ranks else _inside(fit, kind)
+    kept = vars(fit._fitted()).setdefault('_estimates', {})
+    if kind in kept: return kept[kind]
+    if kind in _ranks: kept[kind] = _rank(kind, fit.metric, fit.accuracy, **fit._resampling())
+    else: kept[kind] = _inside(fit, kind)
     return kept[kind]
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #05baf799
@@ -195,53 +266,73 @@ def kendall(self:AccuracyFit) -> Estimate: # In [-1, 1]
     return _once(self, 'kendall')
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #0e23e5f1
-def _student(fit, x, u, v, level):
-    "Half the width of the classical prediction interval, on the axis of the line"
-    m,ss = len(u),((u-u.mean())**2).sum()
-    s = math.sqrt(((v-fit.intercept-fit.slope*u)**2).sum()/(m-2))
-    return student.ppf((1+level)/2, m-2)*s*np.sqrt(1+1/m+(x-u.mean())**2/ss)
+def _student(fit, x, u, v, coverage):
+    "Ends of the classical prediction interval, on the axis of the line"
+    m = len(u)
+    missed = v-fit.intercept-fit.slope*u
+    s = math.sqrt((missed**2).sum()/(m-2))
+    away = (x-u.mean())**2/((u-u.mean())**2).sum()
+    error = s*np.sqrt(1+1/m+away)
+    return t_interval(fit.intercept+fit.slope*x, error, m-2, coverage=coverage)
 
-def _resampled(fit, x, u, v, level):
-    "What to add to the line for the two ends, from resampled residuals; for lines that are not of least squares"
-    m,rng,at = len(u),np.random.default_rng(fit.seed),fit.intercept+fit.slope*u
-    e = (v-at)*math.sqrt(m/(m-2))
+def _resampled(fit, x, u, v, coverage):
+    "Ends of the interval from resampled residuals, on the axis of the line; for lines that are not of least squares"
+    m = len(u)
     n = fit.n_boot or 1000
-    slope,intercept = _lines(np.broadcast_to(u, (n, m)), at+e[rng.integers(m, size=(n, m))], True)
+    rng = np.random.default_rng(fit.seed)
+    order = canonical(u, v)
+    u = u[order]
+    v = v[order]
+    at = fit.intercept+fit.slope*u
+    e = (v-at)*math.sqrt(m/(m-2))
+    drawn = e[rng.integers(m, size=(n, m))]
     new = e[rng.integers(m, size=n)]
-    return np.stack([np.quantile(new+(fit.slope-slope)*o+fit.intercept-intercept, [(1-level)/2, (1+level)/2]) for o in x.ravel()], 1).reshape(2, *x.shape)
+    slope,intercept = _lines(np.broadcast_to(u, (n, m)), at+drawn, True)
+    each = x.ravel()[:,None]
+    line = fit.intercept+fit.slope*each
+    off = new+(fit.slope-slope)*each+fit.intercept-intercept
+    share = (1-coverage)/2
+    ends = np.quantile(line+off, [share, 1-share], axis=1, method='inverted_cdf')
+    return ends.reshape(2, *x.shape)
 
 @patch
 def interval(self:AccuracyFit,
     metric:ArrayLike, # The metric on new image sets, a number or any shape
-    level:float=.95, # Nominal coverage
+    *,
+    coverage:float=.95, # Nominal coverage
 ) -> tuple: # Lower and upper ends in [0, 1], each in the kind of array that `metric` is
     "Where the accuracy of a new set with this metric should lie, if it is like the sets that the line was fitted to"
-    if not 0<level<1: raise ValueError(f'`level` must be between 0 and 1, got {level}')
-    x,kind = _given(metric)
-    u,v = self._axis(self._fitted().metric, 'metric'),self._axis(self.accuracy, 'accuracy')
-    x = self._axis(x, 'metric')
-    d = _resampled(self, x, u, v, level) if self.robust else _student(self, x, u, v, level)*np.array([-1,1]).reshape(2, *[1]*x.ndim)
-    return tuple(kind(self._accuracy(self.intercept+self.slope*x+o)) for o in d)
+    number(coverage, 'coverage', 0, 1, '()')
+    u = self._axis(self._fitted().metric, 'metric')
+    v = self._axis(self.accuracy, 'accuracy')
+    x = self._axis(_given(metric), 'metric')
+    ends = (_resampled if self.robust else _student)(self, x, u, v, coverage)
+    lo,hi = (np.asarray(self._accuracy(o)) for o in ends)
+    return _like(lo, metric),_like(hi, metric)
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #ae225ae1
 def plot_fit(
     fit:AccuracyFit, # A fitted line
-    outside:Mapping[str,tuple]|None=None, # Other image sets by the name of their group: `(metric, accuracy)`, arrays `[m]`
+    # Other image sets by the name of their group: `(metric, accuracy)`, arrays `[m]`
+    outside:Mapping[str,tuple]|None=None,
     *,
-    level:float=.95, # Nominal coverage of the band
+    coverage:float=.95, # Nominal coverage of the band
     xlabel:str='metric', # What the metric is called
-    ax:Axes|None=None, # Where to draw
-    color:str='#1f77b4', # Of the fitted sets, the line and its band
-) -> Axes: # Accuracy against the metric: fitted sets, line, band for new sets, and the others hollow
+    ax:Any=None, # Where to draw
+    color:str=meaning['transfer'], # Of the fitted sets, the line and its band
+) -> Any: # Axes with accuracy against the metric: fitted sets, line, band for new sets, and the others hollow
     "The line, the sets that it was fitted to, where a new set should lie, and where others do"
     groups = {k: _accuracies(a, b, 1) for k,(a,b) in (outside or {}).items()}
-    if ax is None: ax = plt.subplots(figsize=(5,3.6), constrained_layout=True)[1]
+    ax = axes_of(ax, figsize=(5,3.6))
     every = np.concatenate([fit._fitted().metric, *(x for x,_ in groups.values())])
     x = np.linspace(every.min(), every.max(), 100)
-    ax.fill_between(x, *fit.interval(x, level), color=color, alpha=.15, lw=0, label=f'{100*level:g} % for a new set') # type: ignore[attr-defined]  # patched in
-    ax.plot(x, fit.predict(x), color=color, lw=1.5) # type: ignore[attr-defined]  # patched in
+    line:Any = fit # methods are patched in
+    lo,hi = line.interval(x, coverage=coverage)
+    ax.fill_between(x, lo, hi, color=color, alpha=.15, lw=0, label=f'{100*coverage:g} % for a new set')
+    ax.plot(x, line.predict(x), color=color, lw=1.5)
     ax.plot(fit.metric, fit.accuracy, 'o', color=color, ms=3.5, label='fitted')
-    for (k,(a,b)),mark,c in zip(groups.items(), cycle('s^Dv'), cycle(('#d95f02','#7a3b8f','#1b7a5a','.3')), strict=False): ax.plot(a, b, mark, mfc='none', color=c, ms=4.5, label=k)
+    for i,(k,(a,b)) in enumerate(groups.items(), 1):
+        ax.plot(a, b, ls='', mfc='none', ms=4.5, label=k, **style(i))
     ax.set(xlabel=xlabel, ylabel='accuracy')
     ax.legend(frameon=False, fontsize=8)
     return ax

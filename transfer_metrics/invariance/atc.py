@@ -1,4 +1,4 @@
-"""Average thresholded confidence: the share of samples that are as sure as the correct ones used to be (Garg et al., ICLR 2022)
+"""The share of samples that are as sure as the correct ones used to be (Garg et al., ICLR 2022)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/atc.html.md"""
 
@@ -11,37 +11,69 @@ __all__ = ['atc']
 import math
 from fractions import Fraction
 from torch import Tensor
-from ..core import ArrayLike, metric
-from .confidence import _per_row, _row_confidence, _row_entropy, _source
+from ..checks import one_of
+from ..core import ArrayLike
+from ..registry import metric
+from ..state import by_mean
+from .confidence import graded, of_classes, per_row, row_confidence, row_entropy
 
 # %% ../../nbs/invariance/06_atc.ipynb #7fe15a2a
 def _threshold(scores:Tensor, correct:int) -> tuple[float,Fraction]:
     "Where the `correct` largest of `scores` begin, and the share of those exactly there that counts"
-    n,s = len(scores),scores.sort(descending=True).values
     if not correct: return math.inf,Fraction(0)
+    s = scores.sort(descending=True).values
     t = float(s[correct-1])
-    if correct<n and s[correct]<(mid := (t+float(s[correct]))/2)<t: return mid,Fraction(0)
-    above,tied = int((s>t).sum()),int((s==t).sum())
+    following = float(s[correct]) if correct<len(s) else t
+    middle = (t+following)/2
+    if following<middle<t: return middle,Fraction(0)
+    above = int((s>t).sum())
+    tied = int((s==t).sum())
     return t,Fraction(correct-above, tied)
 
 # %% ../../nbs/invariance/06_atc.ipynb #2d97000a
 def _above(scores:Tensor, t:float, share:Fraction) -> Fraction:
     "How many of `scores` are above `t`, plus `share` of those that equal it"
-    return int((scores>t).sum())+int((scores==t).sum())*share
+    above = int((scores>t).sum())
+    tied = int((scores==t).sum())
+    return above+tied*share
 
 # %% ../../nbs/invariance/06_atc.ipynb #90454cc0
-_scores = dict(max=_row_confidence, entropy=lambda p: -_row_entropy(p))
+def _certainty(probs): return -row_entropy(probs)
 
-@metric(needs='probs', unit='accuracy', range=(0, 1), source='[Garg et al. 2022](https://arxiv.org/abs/2201.04234)')
+_scores = dict(max=row_confidence, entropy=_certainty)
+
+def _line(*, source_probs, source_labels, score):
+    "The threshold of the source, what share of the samples exactly there counts, the score, the number of classes"
+    one_of(score, 'score', _scores)
+    ps,right = graded(source_probs, source_labels)
+    scores = per_row(_scores[score], ps, name='source_probs')
+    t,share = _threshold(scores, int(right.sum()))
+    return dict(score=score, t=t, share=share, k=ps.shape[1])
+
+def _counted(probs, *, score, t, share, k):
+    "1 for each target sample above the threshold, `share` for those at it; their mean is ATC"
+    s = per_row(_scores[score], of_classes(probs, k))
+    tied = s==t
+    return (s>t).double() + tied.double()*float(share)
+
+@metric(unit='accuracy', range=(0, 1), source='[Garg et al. 2022](https://arxiv.org/abs/2201.04234)',
+        state=by_mean(_counted, fit=_line))
 def atc(
     source_probs:ArrayLike, # Probabilities on labelled source samples, shape `[n_s, k]`
     source_labels:ArrayLike, # Their labels as column numbers, `0` to `k-1`, shape `[n_s]`
     probs:ArrayLike, # Probabilities on the target samples, shape `[n, k]`
     *,
-    score:str='max', # Confidence of a sample: 'max' (largest probability, ATC-MC) or 'entropy' (negative entropy, ATC-NE)
+    score:str='max', # Confidence: 'max', the largest probability (ATC-MC), or 'entropy', the negative entropy (ATC-NE)
 ) -> float: # Estimated accuracy, in $[0, 1]$
-    "Share of target samples above the confidence that as many source samples exceed as are classified correctly"
-    if score not in _scores: raise ValueError(f"`score` must be 'max' or 'entropy', got {score!r}")
-    ps,p,right = _source(source_probs, source_labels, probs)
-    t,share = _threshold(_per_row(_scores[score], ps, 'source_probs'), int(right.sum()))
-    return float(_above(_per_row(_scores[score], p), t, share)/len(p))
+    """Share of target samples above the confidence that as many source samples exceed as are classified correctly
+
+    After [Garg et al. 2022](https://arxiv.org/abs/2201.04234).
+
+    >>> import transfer_metrics as tm
+    >>> source_probs = [[.9, .1], [.8, .2], [.6, .4]]
+    >>> tm.atc(source_probs, [0, 0, 1], [[.75, .25], [.65, .35]])   # two of three right: the threshold is .7
+    0.5
+    """
+    line = _line(source_probs=source_probs, source_labels=source_labels, score=score)
+    s = per_row(_scores[score], of_classes(probs, line['k']))
+    return float(_above(s, line['t'], line['share'])/len(s))

@@ -1,4 +1,4 @@
-"""Confidence optimal transport: the error of the best way to hand out the labels that there should be (Lu et al., NeurIPS 2023)
+"""The error of the best way to hand out the labels that there should be (Lu et al., NeurIPS 2023)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/cot.html.md"""
 
@@ -10,57 +10,89 @@ __all__ = ['cot']
 # %% ../../nbs/invariance/07_cot.ipynb #d0b4460c
 from itertools import pairwise
 import numpy as np
-from ..core import ArrayLike, as_probs, as_tensor, metric
+from ..core import ArrayLike, as_probs, as_tensor
+from ..registry import metric
 
 # %% ../../nbs/invariance/07_cot.ipynb #d18e44c4
 def _as_prior(prior, k) -> np.ndarray:
     "Share of each of `k` classes, `float64`"
-    if isinstance(prior, str) and prior=='uniform': return np.full(k, 1/k)
-    if isinstance(prior, str): raise ValueError(f"`prior` must be 'uniform' or the share of each class, got {prior!r}")
+    if isinstance(prior, str):
+        if prior=='uniform': return np.full(k, 1/k)
+        raise ValueError(f"`prior` must be 'uniform' or the share of each class, got {prior!r}")
     q = as_tensor(prior, 'prior').cpu().double().numpy()
-    if q.shape!=(k,): raise ValueError(f'`prior` must have one share for each of the {k} classes, shape ({k},), got shape {q.shape}')
-    if not (q>=0).all() or not abs(q.sum()-1)<=1e-3: raise ValueError(f'`prior` must be shares of classes (not negative, sum 1 within 0.001), got smallest {q.min():.4g} and sum {q.sum():.4g}')
-    return q/q.sum()
+    if q.shape!=(k,):
+        raise ValueError(f'`prior` must have one share for each of the {k} classes, shape ({k},), got shape {q.shape}')
+    total = q.sum()
+    if (q>=0).all() and abs(total-1)<=1e-3: return q/total
+    raise ValueError('`prior` must be shares of classes (not negative, sum 1 within 0.001), '
+                     f'got smallest {q.min():.4g} and sum {total:.4g}')
 
 # %% ../../nbs/invariance/07_cot.ipynb #5587496f
 def _merged(P) -> tuple[np.ndarray,np.ndarray]:
     "Rows of `P` with equal ones merged, and how many each stands for"
     key = P@np.sqrt(np.arange(2, P.shape[1]+2))
     _,first,of,count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-    if len(count)==len(P) or not np.array_equal(P, P[first[of]]): return P,np.ones(len(P))
-    return P[first],count.astype(float)
+    rows = P[first]
+    alike = len(rows)<len(P) and np.array_equal(P, rows[of])
+    return (rows,count) if alike else (P,np.ones(len(P), int))
+
+# %% ../../nbs/invariance/07_cot.ipynb #fcc7194a
+def _in_units(w, prior) -> tuple[np.ndarray,np.ndarray]:
+    "Masses of the samples and shares of the classes as whole numbers with the same sum, between $2^{59}$ and $2^{60}$"
+    per_sample = 2**(60-int(w.sum()).bit_length())
+    mass = w.astype(np.int64)*per_sample
+    total = int(mass.sum())
+    share = np.rint(prior*total).astype(np.int64)
+    share[prior.argmax()] += total-int(share.sum())
+    return mass,share
 
 # %% ../../nbs/invariance/07_cot.ipynb #e0abfa42
 class _Market:
     "Samples that buy classes: who holds what, at which prices, and what it costs to move"
-    def __init__(self, P, w, q, prices):
+    def __init__(self, P, w, prior, prices):
         n,k = P.shape
-        self.T,self.prices = np.ascontiguousarray(P.T),prices
-        self.held = np.zeros((k, n))
-        self.held[(P-prices).argmax(1),np.arange(n)] = w
-        self.excess = self.held.sum(1)-q
-        self.loss,self.who = np.full((k, k), np.inf),np.full((k, k), -1)
+        mass,share = _in_units(w, prior)
+        self.T = np.ascontiguousarray(P.T)
+        self.prices = prices
+        self.held = np.zeros((k, n), np.int64)
+        favourite = (P-prices).argmax(1)
+        self.held[favourite,np.arange(n)] = mass
+        self.excess = self.held.sum(1)-share
+        self.loss = np.full((k, k), np.inf)
+        self.who = np.full((k, k), -1)
         for j in range(k): self.search(j, np.delete(np.arange(k), j))
 
     def search(self, j, to):
         "The sample in class `j` that loses least by moving to each class of `to`"
         i = np.flatnonzero(self.held[j])
-        if not len(i): self.loss[j,to] = np.inf; return
-        D = self.T[j,i]-self.T[np.ix_(to, i)]
-        best = D.argmin(1)
-        self.loss[j,to],self.who[j,to] = D[np.arange(len(to)),best],i[best]
+        if not len(i):
+            self.loss[j,to] = np.inf
+            return
+        there = self.T[np.ix_(to, i)]
+        D = self.T[j,i]-there
+        self.loss[j,to] = D.min(1)
+        self.who[j,to] = i[D.argmin(1)]
+
+    def kept(self):
+        "The mean confidence in the classes that are held"
+        return float((self.held*self.T).sum()/self.held.sum())
 
 # %% ../../nbs/invariance/07_cot.ipynb #05436582
 def _cheapest_path(m:_Market, start, wanting) -> list:
     "Classes from `start` to the nearest of `wanting`; prices are lowered so that each step of it is free"
-    k,u = len(m.prices),start
-    d,done,via = np.full(k, np.inf),np.zeros(k),np.full(k, -1)
-    d[start] = 0
+    k = len(m.prices)
+    u = start
+    d = np.full(k, np.inf)
+    d[u] = 0
+    done = np.zeros(k)
+    via = np.full(k, -1)
     while not wanting[u]:
         done[u] = np.inf
-        new = d[u]+np.maximum(m.loss[u]+(m.prices-m.prices[u]), 0)
+        step = m.loss[u]+(m.prices-m.prices[u])
+        new = d[u]+np.maximum(step, 0)
         better = new<d
-        d[better],via[better] = new[better],u
+        d[better] = new[better]
+        via[better] = u
         u = (d+done).argmin()
     m.prices -= np.minimum(d, d[u])
     path = [u]
@@ -68,48 +100,75 @@ def _cheapest_path(m:_Market, start, wanting) -> list:
     return path[::-1]
 
 # %% ../../nbs/invariance/07_cot.ipynb #48ff4c19
-def _move(m:_Market, j, to, amount, tiny):
-    "Move the sample of class `j` that loses least, or a part of it, to the class `to`"
-    i = m.who[j,to]
+def _moves(m:_Market, path) -> list:
+    "Which sample leaves which class for which along a path; each sample moves once, past stops where it would move on"
+    found:list[tuple] = []
+    for j,to in pairwise(path):
+        i = m.who[j,to]
+        before = [s for s,move in enumerate(found) if move[0]==i]
+        if before:
+            j = found[before[0]][1]
+            del found[before[0]:]
+        found.append((i, j, to))
+    return found
+
+def _move(m:_Market, i, j, to, amount):
+    "Move sample `i`, or a part of it, from class `j` to the class `to`"
     m.held[to,i] += amount
     m.held[j,i] -= amount
-    if m.held[j,i]<=tiny:
-        m.held[j,i] = 0
-        m.search(j, np.flatnonzero((m.who[j]==i) & np.isfinite(m.loss[j])))
+    if not m.held[j,i]:
+        was_best = (m.who[j]==i) & np.isfinite(m.loss[j])
+        m.search(j, np.flatnonzero(was_best))
     new = m.T[to,i]-m.T[:,i]
     new[to] = np.inf
     better = new<m.loss[to]
-    m.loss[to,better],m.who[to,better] = new[better],i
+    m.loss[to,better] = new[better]
+    m.who[to,better] = i
 
 # %% ../../nbs/invariance/07_cot.ipynb #9961b201
 def _clear(P, w, prior, prices) -> _Market:
     "The market at prices at which each class sells its share, from `prices` near them; `prices` is changed"
-    m,tiny = _Market(P, w, prior*w.sum(), prices),1e-12*w.sum()
-    while m.excess.max()>tiny and m.excess.min()<-tiny:
-        path = _cheapest_path(m, m.excess.argmax(), m.excess<-tiny)
-        steps = list(pairwise(path))
-        amount = min(m.excess[path[0]], -m.excess[path[-1]], *(m.held[j,m.who[j,to]] for j,to in steps))
-        m.excess[path[0]] -= amount
-        m.excess[path[-1]] += amount
-        for j,to in reversed(steps): _move(m, j, to, amount, tiny)
-    return m
+    m = _Market(P, w, prior, prices)
+    most = 100*sum(P.shape) # about one for each sample and class are needed
+    for _ in range(most):
+        if not m.excess.any(): return m
+        path = _cheapest_path(m, m.excess.argmax(), m.excess<0)
+        first,last = path[0],path[-1]
+        moves = _moves(m, path)
+        amount = min(m.held[j,i] for i,j,_ in moves)
+        amount = min(amount, m.excess[first], -m.excess[last])
+        m.excess[first] -= amount
+        m.excess[last] += amount
+        for i,j,to in reversed(moves): _move(m, i, j, to, amount)
+    raise ValueError(f'no labels in the shares of `prior` were found in {most} moves; '
+                     'round `probs` to fewer digits, or leave out the classes with the smallest shares')
 
 # %% ../../nbs/invariance/07_cot.ipynb #12f731f8
 def _solve(P, w, prior) -> _Market:
     "The cleared market; first prices come from a quarter of the samples"
-    few = len(P)<20*P.shape[1]
-    return _clear(P, w, prior, np.zeros(P.shape[1]) if few else _solve(P[::4], w[::4], prior).prices)
+    n,k = P.shape
+    prices = np.zeros(k) if n<20*k else _solve(P[::4], w[::4], prior).prices
+    return _clear(P, w, prior, prices)
 
 # %% ../../nbs/invariance/07_cot.ipynb #1e1bf772
-@metric(needs='probs', unit='error', range=(0, 1), source='[Lu et al. 2023](https://arxiv.org/abs/2305.15640)', higher_is_better=False)
+@metric(unit='error', range=(0, 1), source='[Lu et al. 2023](https://arxiv.org/abs/2305.15640)', higher_is_better=False)
 def cot(
     probs:ArrayLike, # Predicted probabilities, shape `[n, k]`
     *,
     prior:str|ArrayLike='uniform', # Share of each class among the true labels, shape `[k]`; 'uniform' is $1/k$ each
 ) -> float: # Estimated error, in $[0, 1]$; one minus it is the estimated accuracy
-    "Cost of optimal transport between the predictions and the labels, [Lu et al. 2023](https://arxiv.org/abs/2305.15640)"
+    """Cost of optimal transport between the predictions and the labels
+
+    After [Lu et al. 2023](https://arxiv.org/abs/2305.15640).
+
+    >>> import transfer_metrics as tm
+    >>> probs = [[.9, .1], [.8, .2], [.7, .3], [.4, .6]]
+    >>> round(tm.cot(probs), 3), round(tm.cot(probs, prior=[.75, .25]), 3)
+    (0.35, 0.25)
+    """
     P = as_probs(probs).cpu().double().numpy()
     q = _as_prior(prior, P.shape[1])
-    U,w = _merged(P[:,q>0])
-    m = _solve(U, w, q[q>0])
-    return max(0., float(1-(m.held*m.T).sum()/len(P))) # never minus a rounding error
+    there = q>0
+    rows,count = _merged(P[:,there])
+    m = _solve(rows, count, q[there])
+    return max(0., 1-m.kept()) # never minus a rounding error

@@ -1,4 +1,4 @@
-"""Models times image sets: a table that grows on the disk, how well each metric predicts accuracy, and the digits as an example
+"""Models times image sets: a table that grows on the disk, how well each metric predicts accuracy, an example
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/evaluation.html.md"""
 
@@ -10,117 +10,199 @@ __all__ = ['evaluate', 'DigitsDomains', 'digits_domains', 'fit_scores']
 # %% ../../nbs/invariance/14_evaluation.ipynb #81a98a90
 import math
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from fastcore.xdg import xdg_cache_home
 from torch import nn
 from tqdm.auto import tqdm
-from ..data import digits_task, stratified_subset
-from ..data import _cached, _source as _source_task
-from ..models import Outputs, frozen
-from ..store import RowStore, fingerprint
-from .accuracy_fit import AccuracyFit
+from ..checks import columns, known, whole
+from ..datasets.digits import digits_source_task, digits_task, digits_zoo
+from ..models import Outputs, forward
+from ..samples import Samples, stratified_subset
+from ..store import Book, Item, fingerprint
+from .accuracy_fit import AccuracyFit, FitScore
 from .corruptions import corrupted_domain
-from .domains import Domain, ImageSet, interior_domain
-from .domains import _floats
-from .effective_invariance import _walk
+from .domains import Domain, ImageSet, floats, interior_domain
 from .prediction import TransformHead, fit_head
-from .report import _by_task, _known, _orders, _rows_of, _wanted, label_free_report
+from .report import heads_by_task, label_free_metrics, label_free_report, report_rows
 
 # %% ../../nbs/invariance/14_evaluation.ipynb #a5f4958a
 _columns = dict(model=str, set=str, metric=str, value=float, n=int)
 
-class _Kept:
-    "Rows that have been measured, in a file or in memory alone"
-    def __init__(self, store):
-        self.store = None if store is None else RowStore(store, _columns)
-        rows = [] if self.store is None else self.store.frame()[['key','metric','value','n']].itertuples(index=False)
-        self.known = {(k,m): (float(v),int(n)) for k,m,v,n in rows} # of two with one key, the later
-
-    def add(self, model, name, key, report):
-        rows = [(model, name, r.metric, float(r.value), int(r.n), key) for r in report.itertuples()]
-        if self.store is not None: self.store.append(rows)
-        self.known |= {(key,r[2]): r[3:5] for r in rows}
-
 # %% ../../nbs/invariance/14_evaluation.ipynb #a36a1f48
-def _batched(images, labels, prepare, batch_size):
-    "Batches as the model takes them, prepared one by one"
-    for s in (slice(i, i+batch_size) for i in range(0, len(images), batch_size)):
-        yield prepare(images[s]) if labels is None else (prepare(images[s]),labels[s])
-
-def _answered(model, data, prepare, batch_size, device):
+def _answered(model, data, prepare, **run):
     "Probabilities that `model` gives the images of `data`, and their labels"
-    if data.labels is None: raise ValueError('`source` must have labels, the image set has none')
-    rows:list = []
-    with frozen(model, device): _walk(model, _batched(data.images, None, prepare, batch_size), [None], lambda j,p: rows.append(p.cpu()), progress=False, name='source')
-    return torch.cat(rows),data.labels
+    images = Samples.of(data, prepare=prepare)
+    looks = forward(model, images, dtype=torch.float64, progress=False, name='source', **run)
+    return torch.cat([look.probs.cpu() for look in looks]),data.labels
 
 # %% ../../nbs/invariance/14_evaluation.ipynb #60174dd5
 class _Job:
     "One model, with all that its results depend on but the images"
     def __init__(self, name, model, source, heads, metrics, prepare, options, run):
-        self.name,self.model,self.source,self.prepare,self.options,self.run = name,model,source,prepare,dict(heads=heads, **options),run
-        given = _by_task(heads)
-        self.names = _wanted(metrics, source, given)
-        self.orders = _orders(options.get('grid', 2), options.get('permutations', 'all'), options.get('seed', 0)) if 'jigsaw_invariance' in self.names else {}
-        told = [source.probs, source.labels] if isinstance(source, Outputs) else list(source[-2:]) if source is not None else None
-        self.key = fingerprint(model, told, [[h.task, h.grid, h.permutations, h.layer, h.weight, h.bias] for _,h in sorted(given.items())], prepare, sorted(options.items()))
+        self.name = name
+        self.model = model
+        self.source = source
+        self.heads = heads_by_task(heads)
+        self.metrics = metrics
+        self.prepare = prepare
+        self.options = options
+        self.run = run # device, batch size
+        self.rows(True) # refuses what cannot be
 
-    def rows(self, labels): return _rows_of(self.names, self.orders, labels is not None)
+    def rows(self, labels):
+        "The rows of a report, and the metric that each belongs to"
+        drawn = {k: v for k,v in self.options.items() if k!='prior'}
+        return report_rows(self.metrics, source=self.source, heads=self.heads.values(), labels=labels, **drawn)
+
+    def key(self):
+        "Fingerprint of all that results depend on but the images and the metric"
+        told = self.source
+        if isinstance(told, Outputs): told = [told.probs, told.labels]
+        elif told is not None: told = list(told[-2:])
+        heads = [_facts(h) for _,h in sorted(self.heads.items())]
+        code = [label_free_report, _answered]
+        return fingerprint(code, self.model, told, heads, self.prepare, sorted(self.options.items()))
+
+    def answer(self, metrics):
+        "What `label_free_report` takes as the source of these metrics"
+        among = label_free_metrics()
+        if not any(among[k].need=='source' for k in metrics): return None
+        if isinstance(self.source, ImageSet): self.source = _answered(self.model, self.source, self.prepare, **self.run)
+        return self.source
 
     def report(self, data, metrics):
         "The metrics named, of one image set"
-        needed = any(_known[m][2]=='source' for m in metrics)
-        if needed and isinstance(self.source, ImageSet): self.source = _answered(self.model, self.source, self.prepare, **self.run)
-        return label_free_report(self.model, _batched(data.images, data.labels, self.prepare, self.run['batch_size']), metrics, self.source if needed else None,
-                                 device=self.run['device'], progress=False, **self.options)
+        images = Samples.of(data, prepare=self.prepare)
+        return label_free_report(self.model, images, metrics, self.answer(metrics), heads=self.heads.values(),
+                                 progress=False, **self.options, **self.run)
+
+def _facts(head): return [head.task, head.grid, head.permutations, head.layer, head.weight, head.bias]
+
+def _measure(given, missing):
+    "Rows of a report that are missing; `given` is a job and an image set"
+    job,data = given
+    metric_of = job.rows(data.labels is not None)
+    metrics = dict.fromkeys(metric_of[r] for r in missing)
+    found = job.report(data, list(metrics)).set_index('metric')
+    for r in missing:
+        row = float(found.value[r]),int(found.n[r])
+        yield r,[row],''
 
 # %% ../../nbs/invariance/14_evaluation.ipynb #b2618906
+def _check_given(what, given, models, more=''):
+    "Refuse what is not there for each model"
+    if given is None or isinstance(given, ImageSet): return
+    if not isinstance(given, Mapping):
+        raise ValueError(f'`{what}` must be a dict with an entry for each model{more}, got {type(given).__name__}')
+    missing = set(models)-set(given) if given else ()
+    if missing:
+        raise ValueError(f'`{what}` must be a dict with an entry for each model{more}, got none for {min(missing)!r}')
+
+def _check_jobs(models, source, heads, options):
+    "Refuse models, sources, heads and options that make no sense"
+    if not isinstance(models, Mapping) or not models:
+        got = type(models).__name__ if models else 'none'
+        raise ValueError(f'`models` must be a dict of at least one model by name, got {got}')
+    _check_given('source', source, models, ', or an ImageSet with labels')
+    _check_given('heads', heads, models)
+    if isinstance(source, ImageSet) and source.labels is None:
+        raise ValueError('`source` must have labels, the image set has none')
+    for k in options:
+        known(k, ('grid','permutations','prior','seed'), 'option')
+
 def _jobs(models, source, heads, metrics, prepare, options, run):
     "What is to be done with each model"
-    if not isinstance(models, Mapping) or not models: raise ValueError(f'`models` must be a dict of at least one model by name, got {type(models).__name__ if models else "none"}')
-    for what,given in (('source',{} if source is None or isinstance(source, ImageSet) else source),('heads',heads or {})):
-        if not isinstance(given, Mapping) or (missing := set(models)-set(given) if given else ()):
-            raise ValueError(f'`{what}` must be a dict with an entry for each model' + (', or an ImageSet with labels' if what=='source' else '') + f', got {type(given).__name__ if not isinstance(given, Mapping) else f"none for {min(missing)!r}"}')
-    if unknown := set(options)-{'grid','permutations','prior','seed'}: raise ValueError(f'unknown option {min(unknown)!r}; `label_free_report` takes grid, permutations, prior and seed')
-    return [_Job(k, m, source[k] if isinstance(source, Mapping) and source else source or None, (heads or {}).get(k, ()), metrics, prepare or _floats, options, run) for k,m in models.items()]
+    _check_jobs(models, source, heads, options)
+    sources = source if isinstance(source, Mapping) and source else dict.fromkeys(models, source or None)
+    own = heads or {}
+    prepare = prepare or floats
+    return [_Job(k, m, sources[k], own.get(k, ()), metrics, prepare, options, run) for k,m in models.items()]
+
+# %% ../../nbs/invariance/14_evaluation.ipynb #6dd15cdd
+class _Keys:
+    "The key of each result; without a file its names are enough"
+    def __init__(self, jobs, book):
+        self.book = book if book.path is not None else None
+        self.metrics = label_free_metrics()
+        self.jobs = {j.name: j.key() for j in jobs if self.book}
+        self.content = '' # of the image set whose turn it is
+
+    def look(self, data):
+        "Take the next image set"
+        if self.book: self.content = fingerprint(data.images, data.labels)
+
+    def results(self, job, data):
+        "Key and names of each row of one model and the image set"
+        found = {}
+        for row,metric in job.rows(data.labels is not None).items():
+            names = job.name,data.name,row
+            m = self.metrics[metric].metric
+            found[row] = names,names
+            if self.book: found[row] = self.book.key(self.jobs[job.name], self.content, m.f, m.state, row),names
+        return found
+
+def _items(jobs, domain, book, wanted, here):
+    "Each set with each model; `wanted` takes the keys of the rows by model, set and name"
+    keys = _Keys(jobs, book)
+    seen:set[str] = set()
+    for data in domain:
+        if data.name in seen:
+            raise ValueError(f'`domain` must have a different name for each set, got {data.name!r} twice')
+        seen.add(data.name)
+        keys.look(data)
+        for j in jobs:
+            results = keys.results(j, data)
+            wanted[j.name,data.name] = results
+            missing = any(key not in book.known for key,_ in results.values())
+            if missing and not here: _answer_once(j, data)
+            yield Item(f'{j.name} on {data.name}', (j,data), results)
+
+def _answer_once(job, data):
+    "Let a model answer for the source here and not in each worker; what fails, fails again where it is told"
+    with suppress(Exception): job.answer(job.rows(data.labels is not None).values())
 
 # %% ../../nbs/invariance/14_evaluation.ipynb #8b15d4b1
+def _found(jobs, wanted, book):
+    "Rows of the table, model by model"
+    rows = []
+    for j in jobs:
+        for (model,_),results in wanted.items():
+            if model!=j.name: continue
+            for key,names in results.values():
+                rows += [(*names, *r) for r in book.rows(key)]
+    return rows
+
 def evaluate(
     models:Mapping[str,nn.Module], # Classifiers of images by name; left exactly as they were
     domain:Iterable[ImageSet], # Image sets: a `Domain`, or any iterable; one of them is in memory at a time
     *,
-    source:Any=None, # Labelled images of the models' own kind, an `ImageSet`; or by name of the model what `label_free_report` takes
+    # Labelled images of the models' own kind, an `ImageSet`; or by model what `label_free_report` takes
+    source:Any=None,
     heads:Mapping[str,Iterable[TransformHead]]|None=None, # Of `fit_head`, by name of the model
-    metrics:str|Iterable[str]|None=None, # Which; `None` is every one that the input allows, and accuracy for sets with labels
-    prepare:Callable|None=None, # From images of a set to what the models take; `None` makes them floating point numbers in [0, 1]
+    metrics:str|Iterable[str]|None=None, # Which; `None` is all that the input allows, and accuracy for sets with labels
+    prepare:Callable|None=None, # From images of a set to what the models take; `None` makes them floats in [0, 1]
     store:str|Path|None=None, # A file (CSV) to keep results in, and to take known ones from
-    recalculate:bool=False, # Measure again what the file has
+    resume:bool=True, # Take known results from the file; else measure all again
+    executor:Executor|None=None, # A process or thread pool, Dask's `client.get_executor()`; `None` is here
     batch_size:int=256, # Images a forward pass
     device:str|torch.device|None=None, # Where to run; `None` is where each model is
     progress:bool=True, # Show a progress bar
     **options, # `grid`, `permutations`, `prior` and `seed` of `label_free_report`
-) -> pd.DataFrame: # Columns `model, set, metric, value, n`
-    "Every label-free metric, and accuracy, of each model on each image set"
-    if batch_size<1: raise ValueError(f'`batch_size` must be at least 1, got {batch_size}')
-    jobs,kept = _jobs(models, source, heads, metrics, prepare, options, dict(batch_size=int(batch_size), device=device)),_Kept(store)
-    rows:dict[str,list] = {j.name: [] for j in jobs}
-    seen:set[str] = set()
-    for data in tqdm(domain, desc='image sets', unit='set', disable=not progress):
-        if data.name in seen: raise ValueError(f'`domain` must have a different name for each set, got {data.name!r} twice')
-        seen.add(data.name)
-        for j in jobs:
-            key,wanted = fingerprint(j.key, data.images, data.labels),j.rows(data.labels)
-            missing = list(dict.fromkeys(m for r,m in wanted.items() if recalculate or (key,r) not in kept.known))
-            try:
-                if missing: kept.add(j.name, data.name, key, j.report(data, missing))
-            except ValueError as e: raise ValueError(f'{j.name} on {data.name}: {e}') from e
-            rows[j.name] += [(j.name, data.name, r, *kept.known[key,r]) for r in wanted]
-    if not seen: raise ValueError('`domain` must have at least one image set, got none')
-    return pd.DataFrame([r for rs in rows.values() for r in rs], columns=list(_columns))
+) -> pd.DataFrame: # Columns `model, set, metric, value, n, error`
+    "Every label-free metric, and accuracy, of each model on each image set; what fails is reported in its own rows"
+    run = dict(batch_size=whole(batch_size, 'batch_size', 1), device=device)
+    jobs = _jobs(models, source, heads, metrics, prepare, options, run)
+    book = Book(store, _columns, names=('model','set','metric'), resume=resume)
+    wanted:dict[tuple,dict] = {}
+    sets = tqdm(domain, desc='image sets', unit='set', disable=not progress)
+    book.run(_measure, _items(jobs, sets, book, wanted, executor is None), executor=executor, unit='image set')
+    if not wanted: raise ValueError('`domain` must have at least one image set, got none')
+    return pd.DataFrame(_found(jobs, wanted, book), columns=[*_columns,'error'])
 
 # %% ../../nbs/invariance/14_evaluation.ipynb #cc80f9aa
 class DigitsDomains(NamedTuple):
@@ -133,64 +215,91 @@ class DigitsDomains(NamedTuple):
 
 # %% ../../nbs/invariance/14_evaluation.ipynb #27cd10d2
 _digit_nets = dict(clean='digits', noise='noisy', few='few')
-_digit_corruptions = 'gaussian_noise','impulse_noise','defocus_blur','motion_blur','fog','contrast','pixelate','elastic_transform'
+_digit_corruptions = (
+    'gaussian_noise','impulse_noise','defocus_blur','motion_blur','fog','contrast','pixelate','elastic_transform')
 
 def digits_domains(
+    *,
     n_interior:int=60, # Number of image sets in the interior domain
     seed:int=0, # Of their transforms
-    *,
     n:int=200, # Images in a set, as many of each digit as there are
-    cache:str|Path|None=None, # Folder to keep trained networks in; `None` is `transfer-metrics` in the user's cache folder
+    # Folder to keep trained networks in; `None` is `transfer-metrics` in the user's cache folder
+    cache:str|Path|None=None,
     progress:bool=True, # Show progress bars
 ) -> DigitsDomains: # Networks, interior sets and forty exterior sets, labelled source images, heads
     "An example to try things on: three networks, and sets made from digits that none of them has seen"
-    folder,t = Path(xdg_cache_home()/'transfer-metrics' if cache is None else cache),digits_task()
-    i,j = np.asarray(stratified_subset(t.y, n)),np.asarray(stratified_subset(t.y_test, n))
-    threads = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
-        models:dict[str,nn.Module] = {k: _cached(v, folder) for k,v in tqdm(_digit_nets.items(), desc='networks', disable=not progress)}
-    finally: torch.set_num_threads(threads)
-    x,_,x_test,y_test = (o.float() if o.is_floating_point() else o for o in _source_task('digits'))
-    heads = {k: [fit_head(m, x, task=o, progress=False) for o in ('rotation','jigsaw')] for k,m in tqdm(models.items(), desc='heads', disable=not progress)}
-    exterior = corrupted_domain(Domain(['exterior'], lambda _: (t.x_test[j], t.y_test[j])), names=_digit_corruptions, seed=seed)
-    return DigitsDomains(models, interior_domain(t.x[i], n_interior, seed, labels=t.y[i]), exterior, ImageSet('source', x_test, y_test), heads)
+    t = digits_task()
+    i = np.asarray(stratified_subset(t.y, n))
+    j = np.asarray(stratified_subset(t.y_test, n))
+    zoo = digits_zoo(_digit_nets.values(), cache=cache, progress=progress)
+    models:dict[str,nn.Module] = {k: zoo[v] for k,v in _digit_nets.items()}
+    x,_,x_test,y_test = digits_source_task('digits')
+    heads = {}
+    for k,m in tqdm(models.items(), desc='heads', disable=not progress):
+        heads[k] = [fit_head(m, x.float(), task=task, progress=False) for task in ('rotation','jigsaw')]
+    interior = interior_domain(t.x[i], n_interior, seed=seed, labels=t.y[i])
+    other = Domain(['exterior'], lambda _: (t.x_test[j], t.y_test[j]))
+    exterior = corrupted_domain(other, names=_digit_corruptions, seed=seed)
+    return DigitsDomains(models, interior, exterior, ImageSet('source', x_test.float(), y_test), heads)
 
 # %% ../../nbs/invariance/14_evaluation.ipynb #426db57e
 def _members(frame, sets, name):
     "Which rows are of the sets that are named, listed, or that begin with a word"
     if isinstance(sets, str): found = frame['set'].str.startswith(sets)
     else: found = frame['set'].isin(list(sets.names if isinstance(sets, Domain) else sets))
-    if not found.any(): raise ValueError(f'`{name}` must name sets of `frame`, such as {frame["set"].iloc[0]!r}, got {sets!r}')
+    if not found.any():
+        raise ValueError(f'`{name}` must name sets of `frame`, such as {frame["set"].iloc[0]!r}, got {sets!r}')
     return found
 
-_scores = 'r2','rmse','mae','spearman','kendall'
+def _scored(fit, o, inside):
+    "How well a line does on the sets that it was fitted to, or on others; `None` without a line"
+    if fit is None: return dict.fromkeys(FitScore._fields)
+    if inside: return {k: getattr(fit, k) for k in FitScore._fields}
+    return fit.score(o.value, o.accuracy)._asdict()
 
-def _scored(fit, o, **tell):
-    "Rows of the table for one line, on sets that it was fitted to, or on others"
-    if fit is None: return [dict(**tell, score=k, value=math.nan, lo=math.nan, hi=math.nan, n=len(o)) for k in _scores]
-    e = {k: getattr(fit, k) for k in _scores} if tell['sets']=='inside' else fit.score(o.value, o.accuracy)._asdict()
-    return [dict(**tell, score=k, value=e[k].value, lo=e[k].lo, hi=e[k].hi, n=len(o)) for k in _scores]
+def _pairs(wide, metric):
+    "The sets of which both the metric and accuracy are known"
+    return wide[[metric,'accuracy']].dropna().rename(columns={metric: 'value'})
+
+def _line_rows(groups, options, **names):
+    "Rows of the table for one line; `groups` are the sets inside and outside"
+    fitted = groups['inside']
+    if not len(fitted): return []
+    fit = None
+    if fitted.value.nunique()>1:
+        line:Any = AccuracyFit(**options) # `fit` is patched in
+        fit = line.fit(fitted.value, fitted.accuracy)
+    rows = []
+    for sets,o in groups.items():
+        if len(o)<2: continue
+        for score,e in _scored(fit, o, sets=='inside').items():
+            value,lo,hi = (math.nan,)*3 if e is None else (e.value,e.lo,e.hi)
+            rows.append(dict(**names, sets=sets, score=score, value=value, lo=lo, hi=hi, n=len(o)))
+    return rows
 
 # %% ../../nbs/invariance/14_evaluation.ipynb #90e7a65c
 def fit_scores(
-    frame:pd.DataFrame, # Columns `model, set, metric, value`, with `accuracy` among the metrics, as `evaluate` returns it
-    inside:str|Iterable[str]='interior', # The sets that lines are fitted to: a `Domain`, their names, or how their names begin
-    outside:str|Iterable[str]|None=None, # The sets that lines are tried on, likewise; `None` is all others; fewer than two have no score
+    # Columns `model, set, metric, value`, with `accuracy` among the metrics, as `evaluate` returns it
+    frame:pd.DataFrame,
+    # The sets that lines are fitted to: a `Domain`, their names, or how their names begin
+    inside:str|Iterable[str]='interior',
+    # The sets that lines are tried on, likewise; `None` is all others; fewer than two have no score
+    outside:str|Iterable[str]|None=None,
     **options, # Of `AccuracyFit`, such as `axes`, `robust`, `n_boot`
-) -> pd.DataFrame: # Columns `model, metric, sets` ('inside' or 'outside'), `score` ('r2', 'rmse', 'mae', 'spearman', 'kendall'), `value, lo, hi, n`
-    "For each model and metric, how well a line from the metric to accuracy does on the sets that it was fitted to, and on others"
+) -> pd.DataFrame: # Columns `model, metric, sets` ('inside', 'outside'), `score` (as in `FitScore`), `value, lo, hi, n`
+    "How well a line from each metric to accuracy does, on the sets that it was fitted to and on others"
+    columns(frame, ('model','set','metric','value'), source='evaluate')
     wide = frame.pivot(index=['model','set'], columns='metric', values='value')
-    if 'accuracy' not in wide: raise ValueError('`frame` must have accuracy among its metrics: evaluate sets with labels')
-    wide,order = wide.reset_index(),list(dict.fromkeys(frame.metric))
+    if 'accuracy' not in wide:
+        raise ValueError('`frame` must have accuracy among its metrics: evaluate sets with labels')
+    wide = wide.reset_index()
     a = _members(wide, inside, 'inside')
     b = ~a if outside is None else _members(wide, outside, 'outside')
+    metrics = [k for k in dict.fromkeys(frame.metric) if k!='accuracy']
     rows:list[dict] = []
     for model in dict.fromkeys(frame.model):
-        for metric in order:
-            if metric=='accuracy': continue
-            x,y = (wide[o & (wide.model==model)][[metric,'accuracy']].dropna().rename(columns={metric: 'value'}) for o in (a,b))
-            if not len(x): continue
-            fit = AccuracyFit(**options).fit(x.value, x.accuracy) if x.value.nunique()>1 else None # type: ignore[attr-defined]  # patched in
-            for kind,o in (('inside',x),('outside',y)): rows += _scored(fit, o, model=model, metric=metric, sets=kind) if len(o)>1 else []
-    return pd.DataFrame(rows)
+        here = wide.model==model
+        for metric in metrics:
+            groups = dict(inside=_pairs(wide[a & here], metric), outside=_pairs(wide[b & here], metric))
+            rows += _line_rows(groups, options, model=model, metric=metric)
+    return pd.DataFrame(rows, columns=['model','metric','sets','score','value','lo','hi','n'])

@@ -8,32 +8,39 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/mano.html.m
 __all__ = ['mano']
 
 # %% ../../nbs/invariance/08_mano.ipynb #2e24f819
-import math
 import torch
 from torch import Tensor
-from ..core import ArrayLike, as_matrix, chunks, metric
-from ..state import State
+from ..checks import number, same_width
+from ..core import ArrayLike, as_matrix, chunks
+from ..registry import metric
+from ..state import State, some_samples
 
 # %% ../../nbs/invariance/08_mano.ipynb #488308cd
 def _polynomial(q:Tensor, floor:bool) -> Tensor:
     "$1+q+q^2/2$, less the smallest entry of the row with `floor`, rows scaled to sum 1"
     s = q.abs().amax(1, keepdim=True).clamp(min=1)
-    v = (1/s)**2+q/s/s+(q/s)**2/2
+    u = q/s
+    v = (1/s)**2+u/s+u**2/2
     if floor: v = v-v.amin(1, keepdim=True)
     total = v.sum(1, keepdim=True)
-    return torch.where(total>0, v/total, 1/v.shape[1]) # all logits equal
+    uniform = 1/v.shape[1]
+    return torch.where(total>0, v/total, uniform) # all logits equal
 
 # %% ../../nbs/invariance/08_mano.ipynb #fd3dfe39
 def _mano_sums(q:Tensor, p:float=4, floor:bool=False) -> Tensor:
-    "Of some rows of logits, to be added up: uncertainty, and p-th powers of the softmax and of the polynomial; `float64`, shape `[3]`"
+    "Sums over rows of logits: uncertainty, p-th powers of the softmax and of the polynomial; `float64`, shape `[3]`"
     q = q.double()
     logs = q.log_softmax(1)
-    return torch.stack([-logs.mean(1).sum(), (p*logs).exp().sum(), _polynomial(q, floor).pow(p).sum()])
+    uncertainty = -logs.mean(1).sum()
+    soft = (p*logs).exp().sum()
+    poly = _polynomial(q, floor).pow(p).sum()
+    return torch.stack([uncertainty, soft, poly])
 
 def _mano(sums:Tensor, n:int, k:int, p:float=4, eta:float=5.) -> float:
     "MaNo from the sums over `n` rows of `k` logits"
-    uncertainty,soft,poly = (float(o) for o in sums)
-    return ((soft if uncertainty/n>eta else poly)/(n*k))**(1/p)
+    uncertainty,soft,poly = sums.tolist()
+    total = soft if uncertainty/n>eta else poly
+    return (total/(n*k))**(1/p)
 
 # %% ../../nbs/invariance/08_mano.ipynb #88a6c8f9
 class _ManoState(State):
@@ -41,37 +48,56 @@ class _ManoState(State):
     fields = 'sums','n','k'
 
     def __init__(self, p=4, eta=5., floor=False):
-        if not 1<p<math.inf: raise ValueError(f'`p` must be a number above 1, got {p}')
-        self.p,self.eta,self.floor = p,eta,floor
-        self.sums,self.n,self.k = torch.zeros(3, dtype=torch.float64),0,0
+        number(p, 'p', 1, ends='()')
+        self.p = p
+        self.eta = eta
+        self.floor = floor
+        self.sums = torch.zeros(3, dtype=torch.float64)
+        self.n = 0
+        self.k = 0
 
     def update(self, logits):
-        q = as_matrix(logits, 'logits', '[n, classes]')
-        if self.n and self.k!=q.shape[1]: raise ValueError(f'`logits` must have {self.k} classes as before, got {q.shape[1]}')
+        q = as_matrix(logits, 'logits', shape='[n, classes]')
+        if self.n: same_width(q, 'logits', self.k)
         sums = q.new_zeros(3, dtype=torch.float64)
         for s in chunks(q):
-            if not (ok := q[s].isfinite().all(1)).all(): raise ValueError(f'`logits` must be finite, got NaN or infinity, first in row {s.start+int((~ok).nonzero()[0])}')
+            bad = ~q[s].isfinite().all(1)
+            if bad.any():
+                row = s.start+int(bad.nonzero()[0])
+                raise ValueError(f'`logits` must be finite, got NaN or infinity, first in row {row}')
             sums += _mano_sums(q[s], self.p, self.floor)
-        self.sums,self.n,self.k = self.sums.to(q.device)+sums,self.n+len(q),q.shape[1]
+        self.sums = self.sums.to(q.device)+sums
+        self.n += len(q)
+        self.k = q.shape[1]
         return self
 
     def merge(self, other):
-        if self.n and other.n and self.k!=other.k: raise ValueError(f'states must have equally many classes, got {self.k} and {other.k}')
-        self.sums,self.n,self.k = self.sums+other.sums.to(self.sums.device),self.n+other.n,self.k or other.k
+        if self.n and other.n and self.k!=other.k:
+            raise ValueError(f'states must have equally many classes, got {self.k} and {other.k}')
+        self.sums = self.sums+other.sums.to(self.sums.device)
+        self.n += other.n
+        self.k = self.k or other.k
         return self
 
     def value(self):
-        if not self.n: raise ValueError('no samples have been added yet, the score of nothing is not defined')
+        some_samples(self.n)
         return _mano(self.sums, self.n, self.k, self.p, self.eta)
 
 # %% ../../nbs/invariance/08_mano.ipynb #fa932f4f
-@metric(needs='logits', unit='1', range=(0, 1), source='[Xie et al. 2024](https://arxiv.org/abs/2405.18979)', state=_ManoState)
+@metric(unit='1', range=(0, 1), source='[Xie et al. 2024](https://arxiv.org/abs/2405.18979)', state=_ManoState)
 def mano(
     logits:ArrayLike, # What the model returns, before the softmax, shape `[n, k]`
     *,
     p:float=4, # Order of the norm, above 1; the paper's choice is 4
-    eta:float=5., # With a mean uncertainty above it the rows are normalised by softmax, else by a polynomial; 0 is always softmax, `inf` never
+    # With a mean uncertainty above it the rows are normalised by softmax, else by a polynomial; 0 is always softmax,
+    # `inf` never
+    eta:float=5.,
     floor:bool=False, # Subtract the smallest entry of each row of the polynomial, as the authors' code does
 ) -> float: # In $[1/k, k^{-1/p}]$; higher for more accurate
-    "Norm of the normalised logits, [Xie et al. 2024](https://arxiv.org/abs/2405.18979)"
+    """Norm of the normalised logits, [Xie et al. 2024](https://arxiv.org/abs/2405.18979)
+
+    >>> import transfer_metrics as tm
+    >>> round(tm.mano([[2, 0]]), 3), round(tm.mano([[1000, 0]]), 3)
+    (0.701, 0.841)
+    """
     return _ManoState(p, eta, floor).update(logits).value()

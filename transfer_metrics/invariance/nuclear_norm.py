@@ -10,18 +10,23 @@ __all__ = ['NuclearNorm', 'nuclear_norm']
 # %% ../../nbs/invariance/04_nuclear_norm.ipynb #e2e04ea7
 import math
 from collections.abc import Callable
+from typing import Any, Self
 import torch
-from fastcore.basics import patch
 from torch import Tensor
-from ..core import ArrayLike, add_gram, as_probs, chunks, metric, symmetric
+from ..checks import one_of, same_width
+from ..core import ArrayLike, as_probs, chunks
+from ..linalg import add_gram, symmetric
+from ..registry import metric
 from ..state import State
 
 # %% ../../nbs/invariance/04_nuclear_norm.ipynb #9a3313b6
-def _normalise(total, n, k, how):
-    "The sum of the singular values of an `[n, k]` matrix of probabilities, divided as asked for"
-    if how not in ('sqrt','readme','n',None): raise ValueError(f"`normalize` must be 'sqrt', 'readme', 'n' or None, got {how!r}")
+def _largest(n, k, how):
+    "What the sum of the singular values of an `[n, k]` matrix of probabilities is divided by"
+    one_of(how, 'normalize', ('sqrt','size','n',None))
     m = min(n, k)
-    return total/{'sqrt': math.sqrt(m*n), 'readme': n*math.sqrt(m), 'n': n, None: 1}[how]
+    if how=='sqrt': return math.sqrt(m*n)
+    if how=='size': return n*math.sqrt(m)
+    return n if how=='n' else 1
 
 # %% ../../nbs/invariance/04_nuclear_norm.ipynb #011e55ba
 class NuclearNorm(State):
@@ -32,95 +37,103 @@ class NuclearNorm(State):
     def __init__(self,
         normalize:str|None='sqrt', # As in `nuclear_norm`
     ):
-        self.normalize,self.n = normalize,0
-        self.triangle:Tensor|None = None # `R`: `R.T@R` is the Gram matrix of the rows it stands for
+        _largest(1, 1, normalize)
+        self.normalize = normalize
+        self.n = 0
+        self.triangle:Any = None # `R`: `R.T@R` is the Gram matrix of the rows it stands for
         self.waiting:list[Tensor] = [] # rows that have not been worked in yet
 
-    def _add(self, rows):
-        "Stack `float64` rows under the triangle, and make a new one when there are many"
+    def add(self,
+        rows:Tensor, # Rows, `float64`, shape `[b, k]`, or a triangle in place of many
+    ) -> None: # Nothing
+        "Put rows under the triangle, and make a new one when there are many"
         if self.triangle is None: self.triangle = rows[:0]
-        if rows.shape[1]!=self.triangle.shape[1]: raise ValueError(f'`probs` must have {self.triangle.shape[1]} classes as before, got {rows.shape[1]}')
+        same_width(rows, 'probs', self.triangle.shape[1])
         self.waiting.append(rows.to(self.triangle.device))
-        if sum(map(len, self.waiting))>=max(2048, 2*rows.shape[1]): self._triangle()
-        return self
+        if sum(map(len, self.waiting))>=max(2048, 2*rows.shape[1]): self.worked_in()
 
-    def _triangle(self):
-        "The triangle of all rows so far, shape `[r, k]` with `r` at most `k`"
-        if self.waiting: self.triangle,self.waiting = torch.linalg.qr(torch.cat([self.triangle, *self.waiting]), mode='r').R,[]
+    def worked_in(self) -> Tensor: # Shape `[r, k]` with `r` at most `k`
+        "The triangle of all rows so far"
+        if self.waiting:
+            pile = torch.cat([self.triangle, *self.waiting])
+            self.triangle = torch.linalg.qr(pile, mode='r').R
+            self.waiting = []
         return self.triangle
 
-    def _sum(self): return float(torch.linalg.svdvals(self._triangle()).sum())
+    def sum(self) -> float: # Of all rows so far
+        "The sum of the singular values"
+        return float(torch.linalg.svdvals(self.worked_in()).sum())
 
-# %% ../../nbs/invariance/04_nuclear_norm.ipynb #f9882d18
-@patch
-def update(self:NuclearNorm,
-    probs:ArrayLike, # Probabilities, shape `[b, k]`
-) -> NuclearNorm: # Itself
-    "Add a batch"
-    p = as_probs(probs)
-    for s in chunks(p, max(2**18, p.shape[1]**2)): self._add(p[s].to(torch.float64, copy=True))
-    self.n += len(p)
-    return self
+    def update(self,
+        probs:ArrayLike, # Probabilities, shape `[b, k]`
+    ) -> Self: # Itself
+        "Add a batch"
+        p = as_probs(probs)
+        for s in chunks(p, max(2**18, p.shape[1]**2)): self.add(p[s].to(torch.float64, copy=True))
+        self.n += len(p)
+        return self
 
-# %% ../../nbs/invariance/04_nuclear_norm.ipynb #b57710fe
-@patch
-def merge(self:NuclearNorm,
-    other:NuclearNorm, # Of other samples, another process's say
-) -> NuclearNorm: # Itself
-    "Add the samples of `other`"
-    n = other.n
-    if n: self._add(other._triangle())
-    self.n += n
-    return self
+    def merge(self,
+        other:Self, # Of other samples, another process's say
+    ) -> Self: # Itself
+        "Add the samples of `other`"
+        n = other.n
+        if n: self.add(other.worked_in())
+        self.n += n
+        return self
 
-@patch
-def sync(self:NuclearNorm,
-    gather:Callable, # As of `State.sync`
-) -> State: # A new state
-    "The state of the samples of all processes, which exchange triangles"
-    self._triangle()
-    return State.sync(self, gather) # type: ignore[attr-defined]  # patched in
+    def sync(self,
+        gather:Callable, # As of `State.sync`
+    ) -> Self: # A new state
+        "The state of the samples of all processes, which exchange triangles"
+        self.worked_in()
+        return super().sync(gather)
 
-# %% ../../nbs/invariance/04_nuclear_norm.ipynb #25a8372c
-@patch
-def value(self:NuclearNorm,
-    normalize:str|None='', # As in `nuclear_norm`; by default as the state was made
-) -> float: # What `nuclear_norm` gives for all samples at once
-    "The norm of what has been added so far"
-    if not self.n: raise ValueError('no `probs` have been added yet, the norm of nothing is not defined')
-    return _normalise(self._sum(), self.n, self._triangle().shape[1], self.normalize if normalize=='' else normalize)
+    def value(self, *,
+        normalize:str|None='', # As in `nuclear_norm`; by default as the state was made
+    ) -> float: # What `nuclear_norm` gives for all samples at once
+        "The norm of what has been added so far"
+        if not self.n: raise ValueError('no `probs` have been added yet, the norm of nothing is not defined')
+        how = self.normalize if normalize=='' else normalize
+        return self.sum()/_largest(self.n, self.worked_in().shape[1], how)
 
 # %% ../../nbs/invariance/04_nuclear_norm.ipynb #99fd3528
 def _gram_sum(p):
-    "Sum of the singular values of `p` from the eigenvalues of its Gram matrix; NaN where that might be wrong in the tenth digit"
+    "Sum of the singular values of `p` from its Gram matrix; NaN where that might be wrong in the tenth digit"
     k = p.shape[1]
     G = p.new_zeros((k, k), dtype=torch.float64)
     for s in chunks(p, 2**20): add_gram(G, p[s].double())
     used = symmetric(G).diagonal()>0
-    w = torch.linalg.eigvalsh(G if used.all() else G[used][:,used]).clamp(min=0)
+    if not used.all(): G = G[used][:,used]
+    w = torch.linalg.eigvalsh(G).clamp(min=0)
     delta = max(32., math.sqrt(k))*torch.finfo(torch.float64).eps*w[-1]
-    total,error = (float(o.sum()) for o in (w.sqrt(), delta/torch.maximum(w, delta).sqrt()))
+    total = float(w.sqrt().sum())
+    error = float((delta/torch.maximum(w, delta).sqrt()).sum())
     return total if error<=1e-10*total else math.nan
 
 # %% ../../nbs/invariance/04_nuclear_norm.ipynb #b0744662
-def _state(*, normalize:str|None='sqrt') -> State:
-    "The triangle from which the norm follows"
-    _normalise(1., 1, 1, normalize)
-    return NuclearNorm(normalize)
+def _stacked_sum(p):
+    "Sum of the singular values of `p` without squares"
+    state = NuclearNorm()
+    for s in chunks(p, max(2**18, p.shape[1]**2)): state.add(p[s].double())
+    return state.sum()
 
-@metric(needs='probs', unit='share of the maximum', range=(0, 1), source='[Deng et al. 2023](https://arxiv.org/abs/2302.01094)', state=_state)
+@metric(unit='share of the maximum', range=(0, 1), source='[Deng et al. 2023](https://arxiv.org/abs/2302.01094)',
+        state=NuclearNorm)
 def nuclear_norm(
     probs:ArrayLike, # Probabilities, shape `[n, k]`
     *,
-    normalize:str|None='sqrt', # 'sqrt': by $\sqrt{\min(n,k)\,n}$, the largest possible; 'readme': by $n\sqrt{\min(n,k)}$; 'n': by $n$; `None`: not at all
-) -> float: # In (0, 1] with 'sqrt'; higher is surer and more diverse
-    "Sum of the singular values of the predictions, [Deng et al. 2023](https://arxiv.org/abs/2302.01094)"
+    normalize:str|None='sqrt', # 'sqrt': by $\sqrt{\min(n,k)\,n}$; 'size': by $n\sqrt{\min(n,k)}$; 'n'; `None`: not
+) -> float: # In (0, 1] with 'sqrt', whose divisor is the largest possible; higher is surer and more diverse
+    """Sum of the singular values of the predictions, [Deng et al. 2023](https://arxiv.org/abs/2302.01094)
+
+    >>> import transfer_metrics as tm
+    >>> round(tm.nuclear_norm([[.8, .2], [.8, .2], [.2, .8], [.2, .8]]), 3)
+    0.8
+    """
     p = as_probs(probs)
     n,k = p.shape
-    scale = _normalise(1., n, k, normalize)
+    largest = _largest(n, k, normalize)
     total = _gram_sum(p) if k>128 and n>=2*k else math.nan
-    if math.isnan(total):
-        state = NuclearNorm()
-        for s in chunks(p, max(2**18, k*k)): state._add(p[s].double())
-        total = state._sum()
-    return total*scale
+    if math.isnan(total): total = _stacked_sum(p)
+    return total/largest

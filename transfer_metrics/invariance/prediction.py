@@ -1,4 +1,4 @@
-"""Can the features tell how an image was turned, or shuffled? A head that learns it, and its accuracy on new data (Deng et al., ICML 2021)
+"""Can the features tell how an image was turned, or shuffled? (Deng et al., ICML 2021)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/prediction.html.md"""
 
@@ -9,199 +9,248 @@ __all__ = ['TransformHead', 'fit_head', 'rotation_prediction', 'jigsaw_predictio
 
 # %% ../../nbs/invariance/03_prediction.ipynb #bfbfb570
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 import numpy as np
 import torch
-from fastcore.basics import patch
 from torch import nn
 from torch.nn.functional import pad
 from tqdm.auto import tqdm
+from ..checks import number, one_of, whole
 from ..core import ArrayLike, as_features, like
-from ..models import frozen
-from ..models import _atomic, _forward, _read, _tap
-from .effective_invariance import _walk
-from .views import _check_permutation, _jigsaws, _rotations, permutations as listed_permutations
+from ..models import forward
+from ..store import atomic
+from .views import jigsaws, permutations as listed_permutations, rotations
 
 # %% ../../nbs/invariance/03_prediction.ipynb #eb1dd621
+_tasks = 'rotation','jigsaw'
+_saved = 'weight','bias','task','grid','permutations','layer','history'
+
 @dataclass(eq=False, repr=False)
 class TransformHead:
     "A linear classifier of views on frozen features; class 0 is the image as it is"
     weight:np.ndarray # Shape `[d, v]`, `v` views
     bias:np.ndarray # Shape `[v]`
     task:str # 'rotation' or 'jigsaw'
+    _:KW_ONLY
     grid:int=2 # Tiles along each side (jigsaw)
     permutations:tuple=() # Permutation of each class but the first (jigsaw)
     layer:str='' # Name of the module whose input are the features; '' is the `nn.Linear` that is called last
     history:np.ndarray|tuple=() # Validation accuracy after each epoch; the weights are those of the best one
 
     def __post_init__(self):
-        if self.task not in ('rotation','jigsaw'): raise ValueError(f"`task` must be 'rotation' or 'jigsaw', got {self.task!r}")
-        self.weight,self.bias,self.history = (np.asarray(o, np.float64) for o in (self.weight,self.bias,self.history))
-        self.permutations = tuple(_check_permutation(p, self.grid, 'permutations') for p in self.permutations) if self.task=='jigsaw' else ()
+        one_of(self.task, 'task', _tasks)
+        self.weight = np.asarray(self.weight, np.float64)
+        self.bias = np.asarray(self.bias, np.float64)
+        self.history = np.asarray(self.history, np.float64)
+        jigsaw = self.task=='jigsaw'
+        self.permutations = tuple(listed_permutations(grid=self.grid, which=self.permutations)) if jigsaw else ()
         v = len(self.views)
-        if self.weight.ndim!=2 or self.weight.shape[1]!=v or self.bias.shape!=(v,):
-            raise ValueError(f'`weight` must be [d, {v}] and `bias` [{v}] for {v} views, got shapes {self.weight.shape} and {self.bias.shape}')
+        fits = self.weight.ndim==2 and self.weight.shape[1]==v
+        if not fits or self.bias.shape!=(v,):
+            raise ValueError(f'`weight` must be [d, {v}] and `bias` [{v}] for {v} views, '
+                             f'got shapes {self.weight.shape} and {self.bias.shape}')
 
     @property
     def views(self) -> list: # `None` for the identity, then functions from images to images
         "The view that each class stands for"
-        return [None, *(_rotations() if self.task=='rotation' else _jigsaws(self.grid, self.permutations))]
+        if self.task=='rotation': return [None,*rotations()]
+        return [None,*jigsaws(grid=self.grid, which=self.permutations)]
 
     def __repr__(self):
-        best = f', validation accuracy {self.history.max():.3f} in epoch {self.history.argmax()+1} of {len(self.history)}' if self.history.size else ''
-        return f'TransformHead({self.task}, {len(self.bias)} views, {len(self.weight)} features{best})'
+        size = f'{self.task}, {len(self.bias)} views, {len(self.weight)} features'
+        if not len(self.history): return f'TransformHead({size})'
+        best,epoch = np.max(self.history),np.argmax(self.history)+1
+        return f'TransformHead({size}, validation accuracy {best:.3f} in epoch {epoch} of {len(self.history)})'
 
-# %% ../../nbs/invariance/03_prediction.ipynb #743357b4
-@patch
-def predict(self:TransformHead,
-    features:ArrayLike, # Features of views, shape `[n, d]`
-) -> ArrayLike: # Number of the view, 0 for the image as it is, shape `[n]`, in the kind of array that came in
-    "Which view each row is of"
-    x = as_features(features)
-    if x.shape[1]!=len(self.weight): raise ValueError(f'the head reads {len(self.weight)} features, got {x.shape[1]}; was it fitted to another model or layer?')
-    return like((x.double()@torch.from_numpy(self.weight).to(x.device) + torch.from_numpy(self.bias).to(x.device)).argmax(1), features)
+    def predict(self,
+        features:ArrayLike, # Features of views, shape `[n, d]`
+    ) -> ArrayLike: # Number of the view, 0 for the image as it is, shape `[n]`, in the kind of array that came in
+        "Which view each row is of"
+        x = as_features(features)
+        d = len(self.weight)
+        if x.shape[1]!=d:
+            raise ValueError(f'the head reads {d} features, got {x.shape[1]}; '
+                             'was it fitted to another model or layer?')
+        weight = torch.from_numpy(self.weight).to(x.device)
+        bias = torch.from_numpy(self.bias).to(x.device)
+        return like((x.double()@weight+bias).argmax(1), features)
 
-# %% ../../nbs/invariance/03_prediction.ipynb #9e9deb37
-_saved = 'weight','bias','task','grid','permutations','layer','history'
+    def save(self,
+        path:str|Path, # `.npz` file; replaced if it exists
+    ) -> Path: # `path`
+        "Write to `path`, atomically and without pickle"
+        path = Path(path)
+        if path.suffix!='.npz' or path.is_dir(): raise ValueError(f'`path` must be an .npz file, got {path}')
+        arrays:dict[str,Any] = {k: np.array(getattr(self, k)) for k in _saved}
+        with atomic(path) as scratch: np.savez(scratch, **arrays)
+        return path
 
-@patch
-def save(self:TransformHead,
-    path:str|Path, # `.npz` file; replaced if it exists
-) -> Path: # `path`
-    "Write to `path`, atomically and without pickle"
-    path = Path(path)
-    if path.suffix!='.npz' or path.is_dir(): raise ValueError(f'`path` must be an .npz file, got {path}')
-    arrays:dict[str,Any] = {k: np.array(getattr(self, k)) for k in _saved}
-    with _atomic(path) as tmp: np.savez(tmp, **arrays)
-    return path
-
-@patch(cls_method=True)
-def load(cls:TransformHead,
-    path:str|Path, # What `save` wrote
-) -> TransformHead: # The same head
-    "Read what `save` wrote"
-    if not Path(path).is_file(): raise ValueError(f'`path` must be a saved head, but {path} does not exist')
-    with np.load(path) as z:
-        if missing := [k for k in _saved if k not in z]: raise ValueError(f'{path} is not a saved head, it lacks {", ".join(missing)}')
-        a = {k: z[k] for k in _saved}
-    return TransformHead(**a | dict(task=str(a['task']), layer=str(a['layer']), grid=int(a['grid']), permutations=tuple(map(tuple, a['permutations'].tolist()))))
+    @classmethod
+    def load(cls,
+        path:str|Path, # What `save` wrote
+    ) -> Self: # The same head
+        "Read what `save` wrote"
+        if not Path(path).is_file(): raise ValueError(f'`path` must be a saved head, but {path} does not exist')
+        with np.load(path) as z: found = {k: z[k] for k in _saved if k in z}
+        missing = [k for k in _saved if k not in found]
+        if missing: raise ValueError(f'{path} is not a saved head, it lacks {", ".join(missing)}')
+        for k in 'task','layer': found[k] = str(found[k])
+        for k in 'grid','permutations': found[k] = found[k].tolist()
+        return cls(**found)
 
 # %% ../../nbs/invariance/03_prediction.ipynb #988a9e4d
-def _features(model, x, seen, layer): return _read(model, (x,), _forward, {layer: seen})['features',layer]
-
-def _cache(model, images, views, layer, device, **kwargs):
+def _cache(model, images, views, layer, **options):
     "Features of each view of each image, `[v, n, d]`, in memory"
-    model,parts = getattr(model, '_orig_mod', model),[[] for _ in views] # a compiled model ignores new hooks
-    with frozen(model, device), _tap(model, layer) as seen:
-        _walk(model, images, views, lambda j, f: parts[j].append(f.cpu()), partial(_features, seen=seen, layer=layer), **kwargs)
+    parts:list[list] = [[] for _ in views]
+    for look in forward(model, images, views=views, layers=[layer], name='images', **options):
+        parts[look.view].append(look.features[layer].cpu())
     return torch.stack([torch.cat(p) for p in parts])
 
 # %% ../../nbs/invariance/03_prediction.ipynb #175d867e
-def _step(W, momentum, x, y, lr, mu, decay):
+def _step(W, velocity, x, y, lr, momentum, decay):
     "One step of SGD with Nesterov momentum on the mean cross-entropy, in place; `W` is `[d+1, v]` with the bias last"
     x = pad(x, (0,1), value=1.)
     p = (x@W).softmax(1)
     p[torch.arange(len(y)),y] -= 1
     grad = torch.addmm(W, x.T, p, beta=decay, alpha=1/len(y))
-    momentum.mul_(mu).add_(grad)
-    W.sub_(grad.add_(momentum, alpha=mu), alpha=lr)
+    velocity.mul_(momentum).add_(grad)
+    W.sub_(grad.add_(velocity, alpha=momentum), alpha=lr)
 
 def _accuracy(W, x):
     "Share of the rows `[v, n, d]` whose view is found"
-    return float(np.mean([((xs.double()@W[:-1] + W[-1]).argmax(1)==j).double().mean() for j,xs in enumerate(x)]))
+    shares = []
+    for j,rows in enumerate(x):
+        found = (rows.double()@W[:-1] + W[-1]).argmax(1)
+        shares.append((found==j).double().mean())
+    return float(np.mean(shares))
 
 # %% ../../nbs/invariance/03_prediction.ipynb #e79d5a69
 def _split(n, val_frac, g):
     "Positions of training and validation images"
-    if not 0<=val_frac<1: raise ValueError(f'`val_frac` must be in [0, 1), got {val_frac}')
+    number(val_frac, 'val_frac', 0, 1, '[)')
     k = max(1, round(n*val_frac)) if val_frac else 0
-    if k>=n: raise ValueError(f'`images` must hold at least two, one to learn from and one to validate on, got {n}; or choose `val_frac`=0')
+    if k>=n:
+        raise ValueError('`images` must hold at least two, one to learn from and one to validate on, '
+                         f'got {n}; or choose `val_frac`=0')
     order = torch.randperm(n, generator=g)
     return order[k:],order[:k]
 
-def _train(x, x_val, epochs, lr, mu, decay, batch_size, g, progress):
-    "Weights of the epoch with the best validation accuracy (the first such), else of the last one, and the accuracy of each epoch"
-    (v,n,d),rows = x.shape,x.flatten(0, 1)
+def _epoch(W, velocity, x, *, batch_size, g, lr, **options):
+    "One pass over the rows of all views in random order, in place"
+    v,n,_ = x.shape
+    rows = x.flatten(0, 1)
+    for i in torch.randperm(v*n, generator=g).split(batch_size):
+        _step(W, velocity, rows[i].double(), i//n, lr, **options)
+    if not W.isfinite().all():
+        raise ValueError(f'the weights of the head have grown without bound, lower `lr`={lr}')
+
+def _train(x, x_val, epochs, progress, **options):
+    "Weights of the epoch with the best validation accuracy (the first such) and the accuracy of each; else of the last"
+    v,_,d = x.shape
     W = torch.zeros(d+1, v, dtype=torch.float64)
-    momentum,best,history = torch.zeros_like(W),W,[]
+    velocity = torch.zeros_like(W)
+    best,history = W,[]
     for _ in tqdm(range(epochs), desc='head', unit='epoch', disable=not progress):
-        for i in torch.randperm(v*n, generator=g).split(batch_size): _step(W, momentum, rows[i].double(), i//n, lr, mu, decay)
-        if not W.isfinite().all(): raise ValueError(f'the weights of the head have grown without bound, lower `lr`={lr}')
-        history.append(_accuracy(W, x_val) if x_val.shape[1] else float('nan'))
-        if not x_val.shape[1] or history[-1]>max(history[:-1], default=-1.): best = W.clone()
-    return best,history if x_val.shape[1] else []
+        _epoch(W, velocity, x, **options)
+        if not x_val.shape[1]: continue
+        history.append(_accuracy(W, x_val))
+        if history[-1]>max(history[:-1], default=-1.): best = W.clone()
+    return (best if history else W),history
 
 # %% ../../nbs/invariance/03_prediction.ipynb #716e9f7b
 def fit_head(
     model:nn.Module, # The model whose features are judged; left exactly as it was
-    images:Any, # Training images `[n, c, h, w]` as the model takes them, or a loader of batches `(x, ...)`
+    images:Any, # Training images `[n, c, h, w]` as the model takes them, a data set, or a loader of batches `(x, ...)`
     *,
     task:str='rotation', # 'rotation' or 'jigsaw'
     grid:int=2, # Tiles along each side (jigsaw)
-    permutations:str|int|Iterable[Iterable[int]]='all', # Which besides the identity, as `permutations` takes it (jigsaw)
+    permutations:str|int|Iterable[Iterable[int]]='all', # Besides the identity, as in `permutations` (jigsaw)
     epochs:int=25, # Passes over all views of the training images
     lr:float=1e-2, # Learning rate
     momentum:float=.9, # Of Nesterov's kind
     weight_decay:float=1e-4, # Penalty on the weights
     val_frac:float=.1, # Share of the images that chooses the epoch; 0 takes the last epoch
     batch_size:int=128, # Views in a step
-    layer:str|None=None, # Name of the module whose input are the features; `None` is the `nn.Linear` that is called last
+    layer:str|None=None, # Module whose input are the features; `None` is the `nn.Linear` that is called last
     device:str|torch.device|None=None, # Where the model runs; `None` is where it is
     seed:int=0, # Of the split, the order of the views, and the draw of permutations
     progress:bool=True, # Show progress bars
 ) -> TransformHead: # Weights of the epoch that is best on the validation images
     "A linear head that learns to tell the views of an image apart, on cached features of the frozen model"
-    if task not in ('rotation','jigsaw'): raise ValueError(f"`task` must be 'rotation' or 'jigsaw', got {task!r}")
-    if epochs<1 or batch_size<1: raise ValueError(f'`epochs` and `batch_size` must be at least 1, got {epochs} and {batch_size}')
-    ps = tuple(listed_permutations(grid, permutations, seed)) if task=='jigsaw' else ()
-    views,g = [None, *(_jigsaws(grid, ps) if ps else _rotations())],torch.Generator().manual_seed(seed)
-    x = _cache(model, images, views, layer, device, progress=progress, desc=f'{task} features')
+    one_of(task, 'task', _tasks)
+    whole(epochs, 'epochs', 1)
+    whole(batch_size, 'batch_size', 1)
+    ps = tuple(listed_permutations(grid=grid, which=permutations, seed=seed)) if task=='jigsaw' else ()
+    views = [None, *(jigsaws(grid=grid, which=ps) if ps else rotations())]
+    g = torch.Generator().manual_seed(seed)
+    x = _cache(model, images, views, layer, device=device, progress=progress, desc=f'{task} features')
     tr,va = _split(x.shape[1], val_frac, g)
-    W,history = _train(x[:,tr], x[:,va], epochs, lr, momentum, weight_decay, batch_size, g, progress)
-    return TransformHead(W[:-1].numpy(), W[-1].numpy(), task, grid, ps, layer or '', history)
+    recipe = dict(batch_size=batch_size, lr=lr, momentum=momentum, decay=weight_decay)
+    W,history = _train(x[:,tr], x[:,va], epochs, progress, g=g, **recipe)
+    found = dict(weight=W[:-1].numpy(), bias=W[-1].numpy(), history=history)
+    return TransformHead(**found, task=task, grid=grid, permutations=ps, layer=layer or '')
 
 # %% ../../nbs/invariance/03_prediction.ipynb #13b2b1a4
-def _confusion(model, images, head, device=None, **kwargs):
+def _confusion(model, images, head, **options):
     "How often view `i` was taken for view `j`, counts `[v, v]`"
-    v,layer = len(head.bias),head.layer or None
-    counts,model = torch.zeros(v, v, dtype=torch.long),getattr(model, '_orig_mod', model)
-    def use(j, f): counts[j] += head.predict(f).cpu().bincount(minlength=v)
-    with frozen(model, device), _tap(model, layer) as seen:
-        _walk(model, images, head.views, use, partial(_features, seen=seen, layer=layer), **kwargs)
+    v = len(head.bias)
+    layer = head.layer or None
+    counts = torch.zeros(v, v, dtype=torch.long)
+    for look in forward(model, images, views=head.views, layers=[layer], name='images', **options):
+        found = head.predict(look.features[layer]).cpu()
+        counts[look.view] += found.bincount(minlength=v)
     return counts
 
-def _prediction(task, model, images, head, **kwargs):
+def _prediction(task, model, images, head, **options):
     "Share of views that `head` recognises"
     if not isinstance(head, TransformHead) or head.task!=task:
-        raise ValueError(f"`head` must be a TransformHead for '{task}', got {head!r}; make one: fit_head(model, training_images, task='{task}')")
-    counts = _confusion(model, images, head, desc=f'{task} prediction', **kwargs)
+        raise ValueError(f"`head` must be a TransformHead for '{task}', got {head!r}; "
+                         f"make one: fit_head(model, training_images, task='{task}')")
+    counts = _confusion(model, images, head, desc=f'{task} prediction', **options)
     return float(counts.diagonal().sum())/float(counts.sum())
 
 # %% ../../nbs/invariance/03_prediction.ipynb #785b499d
 def rotation_prediction(
     model:nn.Module, # The model that `head` was fitted to; left exactly as it was
-    images:Any, # Images `[n, c, h, w]` as the model takes them, or a loader of batches `(x, ...)`
+    images:Any, # Images `[n, c, h, w]` as the model takes them, a data set, or a loader of batches `(x, ...)`
     head:TransformHead, # Of `fit_head(..., task='rotation')`
     *,
-    batch_size:int=256, # Images a forward pass, if `images` is an array
+    batch_size:int=256, # Images a forward pass, if `images` has no batches of its own
     device:str|torch.device|None=None, # Where to run; `None` is where the model is
     progress:bool=True, # Show a progress bar
 ) -> float: # Accuracy, in [0, 1]; chance is 1/4
-    "Share of the four turns of each image that the head recognises, after [Deng et al. 2021](https://arxiv.org/abs/2106.05961)"
+    """Share of the four turns of each image that the head recognises
+
+    After [Deng et al. 2021](https://arxiv.org/abs/2106.05961).
+
+    >>> import torch, transfer_metrics as tm
+    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))
+    >>> light_at_the_top_left = torch.tensor([[[[1., 0], [0, 0]]]]).repeat(40, 1, 1, 1)
+    >>> head = tm.invariance.fit_head(model, light_at_the_top_left, progress=False)
+    >>> tm.rotation_prediction(model, light_at_the_top_left, head, progress=False)
+    1.0
+    """
     return _prediction('rotation', model, images, head, batch_size=batch_size, device=device, progress=progress)
 
 # %% ../../nbs/invariance/03_prediction.ipynb #7079662d
 def jigsaw_prediction(
     model:nn.Module, # The model that `head` was fitted to; left exactly as it was
-    images:Any, # Images `[n, c, h, w]` as the model takes them, or a loader of batches `(x, ...)`
+    images:Any, # Images `[n, c, h, w]` as the model takes them, a data set, or a loader of batches `(x, ...)`
     head:TransformHead, # Of `fit_head(..., task='jigsaw')`
     *,
-    batch_size:int=256, # Images a forward pass, if `images` is an array
+    batch_size:int=256, # Images a forward pass, if `images` has no batches of its own
     device:str|torch.device|None=None, # Where to run; `None` is where the model is
     progress:bool=True, # Show a progress bar
 ) -> float: # Accuracy, in [0, 1]; chance is 1/number of views
-    "Share of the permutations of each image, the identity among them, that the head recognises"
+    """Share of the permutations of each image, the identity among them, that the head recognises
+
+    >>> import torch, transfer_metrics as tm
+    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))
+    >>> stairs = torch.tensor([[[[8., 1], [4, 2]]]]).repeat(40, 1, 1, 1)
+    >>> head = tm.invariance.fit_head(model, stairs, task='jigsaw', permutations=[(1, 0, 3, 2)], progress=False)
+    >>> tm.jigsaw_prediction(model, stairs, head, progress=False)
+    1.0
+    """
     return _prediction('jigsaw', model, images, head, batch_size=batch_size, device=device, progress=progress)

@@ -1,0 +1,4 @@
+"Learning curves: what did transfer save?"
+from ..public import lazy
+
+lazy(__name__)

@@ -12,71 +12,136 @@ import math
 import warnings
 from typing import Any
 import numpy as np
-from ..core import ArrayLike, as_tensor, metric
-from .curve import Curve, _at_levels
-from .speedup import _average, _check_pair, _mean_ratio, _ratio
+from ..core import ArrayLike, as_tensor
+from ..registry import metric
+from .curve import Curve, at_levels
+from .speedup import mean_over_levels, mean_ratio, ratio, spans
 
 # %% ../../nbs/learning_curves/03_relative_reduction.ipynb #c2977809
+def _saved(n, m): return 1-ratio(m, n)
+def _mean_saved(n, m): return 1-mean_ratio(m, n)
+
 def relative_reduction(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
     p:ArrayLike, # Level or levels of performance, in the unit of the curves, any shape
-) -> ArrayLike: # Share in $[-\infty, 1]$ in the shape of `p`; higher is better; nan where neither curve reaches the level
-    "Share of the data that transfer saves on the way to `p`, [Dietterich 2006](https://core.ac.uk/works/153926138)"
-    _check_pair(base, transfer)
-    return _at_levels(lambda n, m: 1-_ratio(m, n), p, base, transfer)
+) -> ArrayLike: # Share in $[-\infty, 1]$ in the shape of `p`; higher is better; nan where neither reaches the level
+    """Share of the data that transfer saves on the way to `p`, [Dietterich 2006](https://core.ac.uk/works/153926138)
+
+    Raises `ValueError` if the curves differ in `direction` or `start`, or a level is NaN.
+
+    >>> base, transfer = Curve([0, 30], [.2, .8]), Curve([0, 30], [.5, .8])
+    >>> round(relative_reduction(base, transfer, .6), 6)
+    0.5"""
+    return at_levels(_saved, p, base=base, transfer=transfer)
 
 # %% ../../nbs/learning_curves/03_relative_reduction.ipynb #d9f78745
-def _span(span, base, transfer):
-    "Function of `(b, t, snap)` that gives the two ends of the levels to average over"
-    named = dict(union=lambda b, t, _: (np.minimum(b.p0, t.p0),np.maximum(b.end, t.end)), seed=lambda b, t, _: (b.p0,t.end),
-                 overlap=lambda b, t, _: (np.maximum(b.p0, t.p0),np.minimum(b.end, t.end)))
-    if isinstance(span, str) and span in named: return named[span]
-    ends = np.empty(0) if isinstance(span, str) else as_tensor(span, 'span').double().cpu().numpy()
-    if ends.shape!=(2,) or not np.isfinite(ends).all(): raise ValueError(f"`span` must be 'union', 'overlap', 'seed' or two levels (lo, hi), got {span!r}")
-    def between(b, t, snap):
-        lo,hi = (f(snap(ends[None]), axis=1, keepdims=True) for f in (np.min,np.max))
-        top = np.maximum(b.q.max(1, keepdims=True), t.q.max(1, keepdims=True))
-        if not base.many and not transfer.many:
-            covers = ', '.join(f'{k} covers {c.perf[0]:g} to {c.perf.max() if c.direction=="max" else c.perf.min():g}' for k,c in dict(base=base, transfer=transfer).items())
-            if lo>top or hi<np.minimum(b.p0, t.p0): raise ValueError(f'`span` {ends[0]:g} to {ends[1]:g} lies outside both curves: {covers}')
-            if hi>top: warnings.warn(f'`span` {ends[0]:g} to {ends[1]:g} goes beyond both curves ({covers}); the average ends where they do', stacklevel=5)
-        return np.minimum(lo, top),np.minimum(hi, top)
-    return between
+def _covers(**curves):
+    "The levels that each curve covers, in words"
+    texts = []
+    for k,c in curves.items():
+        best = max(c.perf) if c.direction=='max' else min(c.perf)
+        texts.append(f'{k} covers {c.p0:g} to {best:g}')
+    return ', '.join(texts)
 
-@metric(needs='curves', unit='share of the data', range=(-math.inf, 1), source='[Dietterich 2006](https://core.ac.uk/works/153926138)')
+def _between(ends, base, transfer):
+    "Function of `Sides` that gives the two levels `ends`, cut where both curves end"
+    told = f'`span` {ends[0]:g} to {ends[1]:g}'
+    def of(sides):
+        b,t = sides
+        levels = sides.level(ends[None])
+        lo = levels.min(1, keepdims=True)
+        hi = levels.max(1, keepdims=True)
+        top = np.maximum(b.top, t.top)
+        if not sides.many: check(lo, hi, top, np.minimum(b.p0, t.p0))
+        return np.minimum(lo, top),np.minimum(hi, top)
+
+    def check(lo, hi, top, first):
+        covers = _covers(base=base, transfer=transfer)
+        if lo>top or hi<first: raise ValueError(f'{told} lies outside both curves: {covers}')
+        if hi<=top: return
+        text = f'{told} goes beyond both curves ({covers}); the average ends where they do'
+        warnings.warn(text, stacklevel=5)
+    return of
+
+def _span(span, base, transfer):
+    "Function of `Sides` that gives the two ends of the levels to average over"
+    named = isinstance(span, str)
+    if named and span in ('union','overlap','base_to_transfer'): return lambda sides: spans[span](*sides)
+    if not named:
+        ends = as_tensor(span, 'span').double().cpu().numpy()
+        if ends.shape==(2,) and np.isfinite(ends).all(): return _between(ends, base, transfer)
+    raise ValueError(f"`span` must be 'union', 'overlap', 'base_to_transfer' or two levels (lo, hi), got {span!r}")
+
+_dietterich = '[Dietterich 2006](https://core.ac.uk/works/153926138)'
+
+@metric(unit='share of the data', range=(-math.inf, 1), source=_dietterich)
 def average_relative_reduction(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
     *,
-    span:Any='union', # Levels to average over: 'union', 'overlap', 'seed' or two levels `(lo, hi)`
+    span:Any='union', # Levels to average over: 'union', 'overlap', 'base_to_transfer' or two levels `(lo, hi)`
 ) -> float|np.ndarray: # Share in $[-\infty, 1]$, higher is better; of many curves an array
-    "Mean over the levels of the share of the data that transfer saves, [Dietterich 2006](https://core.ac.uk/works/153926138)"
-    return _average(base, transfer, _span(span, base, transfer), lambda n, m: 1-_mean_ratio(m, n), lambda n, m: 1-_ratio(m, n))
+    """Mean over the levels of the share of the data that transfer saves
+
+    From [Dietterich 2006](https://core.ac.uk/works/153926138). Minus infinity if the base reaches a level of the span
+    that transfer never reaches.
+
+    Raises `ValueError` if `span` lies outside both curves.
+
+    >>> base, transfer = Curve([0, 30], [.2, .8]), Curve([0, 30], [.5, .8])
+    >>> round(average_relative_reduction(base, transfer), 4)
+    0.6931"""
+    ends = _span(span, base, transfer)
+    return mean_over_levels(base, transfer, span=ends, on_pieces=_mean_saved, at_level=_saved)
 
 # %% ../../nbs/learning_curves/03_relative_reduction.ipynb #6b8ac0ec
 def _symmetric_ratio(n, m):
     "Symmetric reduction from the base's `n` to transfer's `m`"
-    return np.where(m<=n, 1-_ratio(m, n), _ratio(n, m)-1)
+    gain = 1-ratio(m, n)
+    loss = ratio(n, m)-1
+    return np.where(m<=n, gain, loss)
+
+def _one_sided(base, transfer):
+    "Mean of the symmetric reduction along pieces on which the same curve is ahead throughout"
+    (c,d),(a,b) = base,transfer
+    ahead = a+b<=c+d
+    less = np.where(ahead, a, c),np.where(ahead, b, d)
+    more = np.where(ahead, c, a),np.where(ahead, d, b)
+    r = mean_ratio(less, more)
+    return np.where(ahead, 1-r, r-1)
 
 def _mean_symmetric(base, transfer):
-    "Mean of the symmetric reduction along pieces"
+    "Mean of the symmetric reduction along pieces, cut where the curves cross"
     (c,d),(a,b) = base,transfer
-    def one_sided(c, d, a, b):
-        ahead = a+b<=c+d
-        r = _mean_ratio((np.where(ahead, a, c),np.where(ahead, b, d)), (np.where(ahead, c, a),np.where(ahead, d, b)))
-        return np.where(ahead, 1-r, r-1)
     with np.errstate(divide='ignore', invalid='ignore'):
-        t = np.where((a-c)*(b-d)<0, (a-c)/((a-c)-(b-d)), 1.)
-        n,m = (np.where(t<1, x+t*(y-x), y) for x,y in (base,transfer))
-    return t*one_sided(c, n, a, m)+(1-t)*one_sided(n, d, m, b)
+        first = a-c
+        last = b-d
+        where = first/(first-last)
+        t = np.where(first*last<0, where, 1.)
+        n = np.where(t<1, c+t*(d-c), d)
+        m = np.where(t<1, a+t*(b-a), b)
+    before = _one_sided((c,n), (a,m))
+    after = _one_sided((n,d), (m,b))
+    return t*before+(1-t)*after
 
-@metric(needs='curves', unit='share of the data', range=(-1, 1), source='[Dietterich 2006](https://core.ac.uk/works/153926138), made symmetric')
+_made_symmetric = '[Dietterich 2006](https://core.ac.uk/works/153926138), made symmetric'
+
+@metric(unit='share of the data', range=(-1, 1), source=_made_symmetric)
 def average_symmetric_reduction(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
     *,
-    span:Any='union', # Levels to average over: 'union', 'overlap', 'seed' or two levels `(lo, hi)`
+    span:Any='union', # Levels to average over: 'union', 'overlap', 'base_to_transfer' or two levels `(lo, hi)`
 ) -> float|np.ndarray: # Share in $[-1, 1]$, higher is better, 0 is no gain; of many curves an array
-    "Mean over the levels of the share of the data that transfer saves, or, with a minus sign, of the share that doing without it saves"
-    return _average(base, transfer, _span(span, base, transfer), _mean_symmetric, _symmetric_ratio)
+    """Mean over the levels of the share of the data that transfer saves, or, negative, that doing without it saves
+
+    Always finite, and of the opposite sign if the curves change places.
+
+    Raises `ValueError` if `span` lies outside both curves.
+
+    >>> base, transfer = Curve([0, 30], [.2, .8]), Curve([0, 30], [.5, .8])
+    >>> round(average_symmetric_reduction(transfer, base), 4)
+    -0.6931"""
+    ends = _span(span, base, transfer)
+    return mean_over_levels(base, transfer, span=ends, on_pieces=_mean_symmetric, at_level=_symmetric_ratio)

@@ -1,0 +1,4 @@
+"Loss-data curves: how much data does my task need on top of this representation?"
+from ..public import lazy
+
+lazy(__name__)

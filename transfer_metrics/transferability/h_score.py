@@ -1,4 +1,4 @@
-"""How much of what varies in the features varies between the classes? (Bao et al., ICIP 2019; with shrinkage, Ibrahim et al., 2021)
+"""How much of what varies in the features varies between the classes? (Bao et al. 2019; shrunk, Ibrahim et al. 2021)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/h_score.html.md"""
 
@@ -9,24 +9,33 @@ __all__ = ['h_score']
 
 # %% ../../nbs/transferability/03_h_score.ipynb #fd6111fb
 import math
-from functools import partial
 import torch
-from ..core import ArrayLike, Moments, as_features, as_labels, centred, chunks, mean_shift, metric, spectrum
-from ..core import _eigh, _inverse_std, _power2
-from ..state import MomentState, State
+from ..checks import one_of
+from ..core import ArrayLike, as_features, as_labels, chunks
+from ..linalg import Moments, centred, eigenpairs, inverse_std, mean_shift, power2, spectrum
+from ..registry import metric
+from ..state import by_moments
 
 # %% ../../nbs/transferability/03_h_score.ipynb #1e6c6bd7
 def _shrinkage(trace, square, fourth, n, d):
-    "Ledoit-Wolf's intensity from the trace and squared norm of $X^\\top X = nS$ and from $\\sum|x_i|^4$, all about the mean"
-    chance,distance = float(fourth-square/n),float(square-trace**2/d)
-    return min(1., max(0., chance)/distance) if distance>d*torch.finfo(torch.float64).eps*float(square) else 0.
+    "Ledoit-Wolf's intensity from trace and squared norm of $X^\\top X = nS$ and from $\\sum|x_i|^4$, about the mean"
+    chance = max(0., float(fourth-square/n))
+    distance = float(square-trace**2/d)
+    rounding = d*torch.finfo(torch.float64).eps*float(square)
+    return min(1., chance/distance) if distance>rounding else 0.
 
 # %% ../../nbs/transferability/03_h_score.ipynb #84d665b6
 def _sums(mom):
     "Gram matrix and class sums about the mean, the mean, and if the moments have norms $\\sum|x_i|^4$ about the mean"
     G,S,m = centred(mom)
+    n = float(mom.counts.sum())
     mm = m@m
-    return G, S, m+mom.shift, mom.q4 - 4*m@mom.q3 + 4*m@(G@m) + 2*mm*G.trace() + 3*float(mom.counts.sum())*mm**2
+    cubic = 4*m@mom.q3
+    mixed = 4*m@(G@m)
+    spread = 2*mm*G.trace()
+    last = 3*n*mm**2
+    fourth = mom.q4-cubic+mixed+spread+last
+    return G, S, m+mom.shift, fourth
 
 # %% ../../nbs/transferability/03_h_score.ipynb #debe82ed
 def _explained(A, S, counts, n):
@@ -35,64 +44,98 @@ def _explained(A, S, counts, n):
     if not failed and float(torch.cholesky_inverse(L).trace()*A.norm())*n*torch.finfo(torch.float64).eps<1:
         Z = torch.linalg.solve_triangular(L, S.T, upper=False)
     else:
-        w,V = _eigh(A, n, len(A))
-        Z = (V.T@S.T)/w.sqrt()[:,None]
+        w,V = eigenpairs(A, n, len(A))
+        along = V.T@S.T
+        Z = along/w.sqrt()[:,None]
     return float((Z.square()/counts).sum())
+
+def _factor(n, ddof):
+    "What the score is multiplied by if the covariance of the class means divides by `n - ddof`"
+    if ddof>=n: raise ValueError(f'`ddof` must be smaller than the number of samples, {n}, got {ddof}')
+    return n/(n-ddof)
 
 def _from_moments(
     m:Moments, # Of features by class, about any shift, with norms if they are to be shrunk
-    shrink:bool=False, # Ledoit-Wolf
-    ddof:int=0, # As in `h_score`
+    *,
+    shrinkage:str|None, # As in `h_score`
+    ddof:int, # As in `h_score`
 ) -> float: # H-score
     "The score as a function of moments"
-    n,d = int(m.counts.sum()),len(m.shift)
-    if ddof>=n: raise ValueError(f'`ddof` must be smaller than the number of samples, {n}, got {ddof}')
-    (G,S,mean,fourth),counts = _sums(m),m.counts
+    n = int(m.counts.sum())
+    d = len(m.shift)
+    factor = _factor(n, ddof)
+    G,S,mean,fourth = _sums(m)
+    counts = m.counts
     del m # its Gram matrix may be large, and is not needed any more
-    alpha = _shrinkage(G.trace(), G.norm()**2, fourth, n, d) if shrink else 0.
+    alpha = 0.
+    if shrinkage: alpha = _shrinkage(G.trace(), G.norm()**2, fourth, n, d)
     if alpha:
         ridge = alpha*G.trace()/d
         G.mul_(1-alpha).diagonal().add_(ridge)
     else: # equal variances: the plain score does not depend on them, its rounding does
-        s = _inverse_std(G.diagonal(), mean, n, d)
-        S *= s; G.mul_(s).mul_(s[:,None]).diagonal()[s==0] = 1
-    return (1-alpha)*_explained(G, S, counts, n)*(n/(n-ddof))
+        s = inverse_std(G.diagonal(), mean, n, d)
+        S *= s
+        G.mul_(s).mul_(s[:,None])
+        G.diagonal()[s==0] = 1
+    return (1-alpha)*_explained(G, S, counts, n)*factor
 
 # %% ../../nbs/transferability/03_h_score.ipynb #99f2951d
+def _squared_norms(x):
+    "Squared distance of each sample from the mean, `float64`, shape `[n]`"
+    res = x.new_zeros(len(x), dtype=torch.float64)
+    for s in chunks(x.T):
+        v = x[:,s].double()
+        res += (v-v.mean(0)).square().sum(1)
+    return res
+
+def _weights(w, x):
+    "What shrinkage leaves of each direction with squared singular value `w`, in [0, 1]"
+    n,d = x.shape
+    norms = _squared_norms(x)
+    fourth = norms@norms
+    alpha = _shrinkage(w.sum(), w@w, fourth, n, d)
+    left = (1-alpha)*w
+    return left/(left+alpha*w.sum()/d)
+
 def _wide(x, y, c, shrink):
     "The score for `n < d`, from the `n x n` Gram matrix"
-    n,d = x.shape
-    w,proj,counts,_ = spectrum(x, y, c, center=True, equilibrate=not shrink)
-    if shrink:
-        norms = sum((v-v.mean(0)).square().sum(1) for v in (x[:,s].double() for s in chunks(x.T)))
-        alpha = _shrinkage(w.sum(), w@w, norms@norms, n, d)
-        proj = proj*((1-alpha)*w/((1-alpha)*w+alpha*w.sum()/d)).sqrt()[:,None]
-    return float((proj.square()/counts).sum())
+    spec = spectrum(x, y, c, center=True, equilibrate=not shrink)
+    proj = spec.proj
+    if shrink: proj = proj*_weights(spec.values, x).sqrt()[:,None]
+    return float((proj.square()/spec.counts).sum())
 
 # %% ../../nbs/transferability/03_h_score.ipynb #8654b664
-def _check(shrinkage):
+def _check(shrinkage, **_):
     "Refuse an unknown kind of shrinkage"
-    if shrinkage not in (None,'ledoit_wolf'): raise ValueError(f"`shrinkage` must be None or 'ledoit_wolf', got {shrinkage!r}")
+    one_of(shrinkage, 'shrinkage', (None,'ledoit_wolf'))
 
-def _state(*, shrinkage:str|None=None, ddof:int=0) -> State:
-    "Sums from which the H-score follows"
-    _check(shrinkage)
-    return MomentState(partial(_from_moments, shrink=shrinkage is not None, ddof=ddof), norms=shrinkage is not None)
-
-@metric(needs='features', unit='1', range=(0, math.inf), source='[Bao et al. 2019](https://doi.org/10.1109/ICIP.2019.8803726)', state=_state)
+@metric(unit='1', range=(0, math.inf), source='[Bao et al. 2019](https://doi.org/10.1109/ICIP.2019.8803726)',
+    state=by_moments(_from_moments, norms='shrinkage', check=_check))
 def h_score(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
     *,
-    shrinkage:str|None=None, # `'ledoit_wolf'` for the score of [Ibrahim et al. 2021](https://arxiv.org/abs/2110.06893), for few samples
-    ddof:int=0, # The covariance of the class means divides by `n - ddof`; 1 reproduces published code of the shrunk score
+    # `'ledoit_wolf'` for the score of [Ibrahim et al. 2021](https://arxiv.org/abs/2110.06893), for few samples
+    shrinkage:str|None=None,
+    # The covariance of the class means divides by `n - ddof`; 1 reproduces published code of the shrunk score
+    ddof:int=0,
 ) -> float: # In $[0, \min(\text{rank}, c_t-1)]$, with `ddof` times $n/(n-\text{ddof})$; higher transfers better
-    "H-score: variance between classes over all variance, summed over directions, [Bao et al. 2019](https://doi.org/10.1109/ICIP.2019.8803726)"
+    """H-score: variance between classes over all variance, summed over directions
+
+    From [Bao et al. 2019](https://doi.org/10.1109/ICIP.2019.8803726).
+    Raises `ValueError` if a feature is not finite, if the lengths differ, or if `shrinkage` is unknown
+
+    >>> import transfer_metrics as tm
+    >>> round(tm.h_score([[0.], [1.], [4.], [5.]], ['cat', 'cat', 'dog', 'dog']), 3)
+    0.941
+    """
     _check(shrinkage)
-    x,shrink = as_features(features),shrinkage is not None
+    x = as_features(features)
+    shrink = shrinkage is not None
     n,d = x.shape
     y,classes = as_labels(labels, n=n, device=x.device)
-    if (k := _power2(x))!=1: x = x.double()*k
-    if n>=d: return _from_moments(Moments(mean_shift(x), len(classes), shrink).update(x, y), shrink, ddof)
-    if ddof>=n: raise ValueError(f'`ddof` must be smaller than the number of samples, {n}, got {ddof}')
-    return _wide(x, y, len(classes), shrink)*(n/(n-ddof))
+    k = power2(x)
+    if k!=1: x = x.double()*k
+    if n<d: return _factor(n, ddof)*_wide(x, y, len(classes), shrink)
+    m = Moments(mean_shift(x), len(classes), norms=shrink)
+    return _from_moments(m.update(x, y), shrinkage=shrinkage, ddof=ddof)

@@ -1,4 +1,4 @@
-"""Log Expected Empirical Prediction: how well does a source model's answer predict my labels? (Nguyen et al., ICML 2020)
+"""Log Expected Empirical Prediction: how well does a source model's answer predict my labels? (Nguyen et al. 2020)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/leep.html.md"""
 
@@ -9,14 +9,12 @@ __all__ = ['eep', 'label_entropy', 'leep']
 
 # %% ../../nbs/transferability/01_leep.ipynb #13b28d17
 import math
-from functools import partial
-from typing import Any
 import torch
-from fastcore.basics import patch
 from torch import Tensor
-from ..core import ArrayLike, Labels, as_labels, as_matrix, check_simplex, chunks, class_sums, like, metric
-from ..state import State
-from ..state import _renumber
+from ..core import ArrayLike, Labels, as_labels, as_matrix, check_simplex, chunks, like
+from ..linalg import class_sums
+from ..registry import metric
+from ..state import by_joint
 
 # %% ../../nbs/transferability/01_leep.ipynb #ffdd94f5
 def _conditional(
@@ -29,21 +27,27 @@ def _conditional(
 def _own(table:Tensor, p:Tensor, codes:Tensor) -> Tensor:
     "Probability of each sample's own label if looked up in `table`, `float64`, shape `[n]`"
     res = p.new_empty(len(p), dtype=torch.float64)
-    for s in chunks(p): res[s] = table[codes[s]].mul_(p[s]).sum(1)
+    for s in chunks(p):
+        of_label = table[codes[s]]
+        res[s] = of_label.mul_(p[s]).sum(1)
     return res
 
-def _eep(p:Tensor, y:Labels) -> Tensor:
-    "Probability of each sample's own label under the expected empirical predictor, `float64`, shape `[n]`"
-    return _own(_conditional(class_sums(p, y.codes, len(y.classes), check_simplex)), p, y.codes)
+def _table(p:Tensor, y:Labels) -> Tensor:
+    "$\\hat P(y|z)$ of some samples, shape `[c_t, c_s]`"
+    return _conditional(class_sums(p, y.codes, len(y.classes), check=check_simplex))
 
 # %% ../../nbs/transferability/01_leep.ipynb #8108afd8
 def eep(
     probs:ArrayLike, # Source-class probabilities of the target samples, shape `[n, c_s]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
 ) -> ArrayLike: # Probability of the true label, in `(0, 1]`, shape `[n]`, in the kind of array that `probs` is
-    "Probability of each true label under the expected empirical predictor, Section 3 of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462)"
-    p = as_matrix(probs, 'probs', '[n, c_s]')
-    return like(_eep(p, as_labels(labels, n=len(p), device=p.device)), probs)
+    """Probability of each true label under the expected empirical predictor
+
+    Section 3 of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462)
+    """
+    p = as_matrix(probs, 'probs', shape='[n, c_s]')
+    y = as_labels(labels, n=len(p), device=p.device)
+    return like(_own(_table(p, y), p, y.codes), probs)
 
 # %% ../../nbs/transferability/01_leep.ipynb #db424cf7
 def label_entropy(
@@ -55,119 +59,37 @@ def label_entropy(
 def _entropy(counts):
     "Entropy of a distribution from counts that are not zero"
     n = counts.double()
-    return math.log(n.sum()) - float((n*n.log()).sum()/n.sum())
-
-# %% ../../nbs/transferability/01_leep.ipynb #841b898e
-class _JointState(State):
-    "Joint distribution of target label and source class, times the number of samples"
-    fields:tuple[str,...] = 'targets','joint','counts'
-
-    def __init__(self, name='probs'):
-        self.name = name # what error messages call the probabilities
-        self.targets:list = []
-        self.joint:Any = None # shape `[c_t, c_s]`
-        self.counts:Any = None # samples of each target label, shape `[c_t]`
-
-    def _count(self, probs, labels):
-        "Add samples to the joint; returns the probabilities and the numbers of the labels"
-        p = as_matrix(probs, self.name, '[n, c_s]')
-        y = as_labels(labels, n=len(p), device=p.device)
-        sums = class_sums(p, y.codes, len(y.classes), partial(check_simplex, name=self.name))
-        return p,self._add(y.classes.tolist(), sums, y.codes.bincount())[y.codes]
-
-    def _add(self, targets, joint, counts):
-        "Add a joint whose rows are `targets`; returns their numbers"
-        if self.joint is None: self.joint,self.counts = joint[:0],counts[:0]
-        if (k := self.joint.shape[1])!=joint.shape[1]: raise ValueError(f'`{self.name}` must have {k} columns as before, got {joint.shape[1]}')
-        old,where,at = len(self.targets),_renumber(self.targets, targets),self.joint.device
-        if (new := len(self.targets)-old): self.joint,self.counts = (torch.cat([o, o.new_zeros(new, *o.shape[1:])]) for o in (self.joint,self.counts))
-        for o,more in (self.joint,joint),(self.counts,counts): o.index_add_(0, where.to(at), more.to(at))
-        return where.to(joint.device)
-
-    def update(self, probs, labels):
-        self._count(probs, labels)
-        return self
-
-    def merge(self, other):
-        if other.joint is not None: self._add(other.targets, other.joint, other.counts)
-        return self
-
-# %% ../../nbs/transferability/01_leep.ipynb #00630242
-class _LeepState(_JointState):
-    "The joint, and the rows that will be looked up in it"
-    fields = *_JointState.fields,'logs','probs','codes'
-    rows = 'probs','codes'
-
-    def __init__(self, chance_corrected=False):
-        super().__init__()
-        self.chance_corrected,self.probs,self.codes = chance_corrected,[],[]
-        self.logs:float|None = None # sum of the logarithms over all samples, for a state that does not have their rows
-
-    def _add(self, *args):
-        if self.logs is not None: raise ValueError('this state has the sums of all processes without their rows, it cannot grow')
-        return super()._add(*args)
-
-    def update(self, probs, labels):
-        p,codes = self._count(probs, labels)
-        self.probs.append(p.clone()); self.codes.append(codes)
-        return self
-
-    def merge(self, other):
-        if other.joint is None: return self
-        where = self._add(other.targets, other.joint, other.counts)
-        self.probs += other.probs; self.codes += [where.to(c.device)[c] for c in other.codes]
-        return self
-
-    def value(self) -> float:
-        if self.joint is None: raise ValueError('no samples have been added yet, the score of nothing is not defined')
-        logs = self._looked_up(_conditional(self.joint)) if self.logs is None else self.logs # type: ignore[attr-defined]
-        return logs/int(self.counts.sum())+(_entropy(self.counts) if self.chance_corrected else 0.)
-
-# %% ../../nbs/transferability/01_leep.ipynb #74d4b5f0
-@patch
-def _looked_up(self:_LeepState, table, where=None):
-    "Sum of the logarithms over the rows at hand; `where` are the numbers that their labels have in `table`"
-    def own(p, c): return float(_own(table.to(p.device), p, c if where is None else where.to(c.device)[c]).log().sum())
-    return sum((own(p, c) for p,c in zip(self.probs, self.codes, strict=True)), 0.)
-
-@patch
-def sync(self:_LeepState, gather):
-    "The state of the samples of all processes: the joint, and the sum of the logarithms in place of the rows"
-    whole,mine = _LeepState(self.chance_corrected),{k: v for k,v in self.data().items() if k in _JointState.fields}
-    for d in gather(mine): whole.merge(_LeepState().restore(dict(d, probs=[], codes=[])))
-    logs = self._looked_up(_conditional(whole.joint), _renumber(whole.targets, self.targets)) if self.probs else 0. # type: ignore[attr-defined]
-    whole.logs = sum(d['logs'] for d in gather(dict(logs=logs)))
-    return whole
-
-# %% ../../nbs/transferability/01_leep.ipynb #22245e1b
-@patch
-def over(self:_LeepState, read):
-    "The score of samples that can be read twice, without keeping their rows"
-    for probs,labels in read(): self._count(probs, labels)
-    if self.joint is None: return self.value()
-    table,n,self.logs,known = _conditional(self.joint),0,0.,len(self.targets)
-    for probs,labels in read():
-        p = as_matrix(probs, 'probs', '[n, c_s]')
-        y = as_labels(labels, n=len(p), device=p.device)
-        where = _renumber(self.targets, y.classes.tolist()).to(p.device)
-        if len(self.targets)>known: raise ValueError(f'`labels` must be the same at each reading, the second time there was also {self.targets[known]!r}')
-        n,self.logs = n+len(p),self.logs+float(_own(table.to(p.device), p, where[y.codes]).log().sum())
-    if n!=int(self.counts.sum()): raise ValueError(f'there must be the same samples at each reading, got {int(self.counts.sum())} and then {n}')
-    return self.value()
+    mean_log = (n*n.log()).sum()/n.sum()
+    return math.log(n.sum())-float(mean_log)
 
 # %% ../../nbs/transferability/01_leep.ipynb #da299511
-def _state(*, chance_corrected:bool=False) -> State:
-    "The joint and the rows, from which LEEP follows"
-    return _LeepState(chance_corrected)
+def _logs(table:Tensor, p:Tensor, codes:Tensor) -> float:
+    "Sum of the logarithms of what samples look up"
+    return float(_own(table, p, codes).log().sum())
 
-@metric(needs='probs', unit='nats', range=(-math.inf, 0), source='[Nguyen et al. 2020](https://arxiv.org/abs/2002.12462)', state=_state)
+def _score(logs:float, counts:Tensor, *, chance_corrected:bool) -> float:
+    "LEEP from the sum of the logarithms and the samples of each label"
+    return logs/int(counts.sum()) + (_entropy(counts) if chance_corrected else 0.)
+
+_look_up = by_joint(_score, look=_logs, table=_conditional)
+
+@metric(unit='nats', range=(-math.inf, 0), source='[Nguyen et al. 2020](https://arxiv.org/abs/2002.12462)',
+    state=_look_up)
 def leep(
     probs:ArrayLike, # Source-class probabilities of the target samples, shape `[n, c_s]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
     *,
     chance_corrected:bool=False, # Add $H(Y)$, to compare targets with different classes; then in $[0, H(Y)]$
 ) -> float: # Mean log-likelihood in nats, in $(-\infty, 0]$; higher transfers better
-    "Log Expected Empirical Prediction, Eq. 2 of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462)"
-    p = as_matrix(probs, 'probs', '[n, c_s]')
-    score = float(_eep(p, as_labels(labels, n=len(p), device=p.device)).log().mean())
-    return score + label_entropy(labels) if chance_corrected else score
+    """Log Expected Empirical Prediction, Eq. 2 of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462)
+
+    Raises `ValueError` if a row of `probs` is not a distribution, or if there are not as many labels as rows
+
+    >>> import transfer_metrics as tm
+    >>> round(tm.leep([[.9, .1], [.8, .2], [.3, .7]], ['cat', 'cat', 'dog']), 3)
+    -0.385
+    """
+    p = as_matrix(probs, 'probs', shape='[n, c_s]')
+    y = as_labels(labels, n=len(p), device=p.device)
+    logs = _logs(_table(p, y), p, y.codes)
+    return _score(logs, y.codes.bincount(), chance_corrected=chance_corrected)

@@ -14,11 +14,12 @@ from itertools import compress
 from typing import NamedTuple
 import pandas as pd
 import torch
-from fastcore.basics import patch
 from torch import Tensor
-from ..core import ArrayLike, Moments, Spectrum, as_features, as_labels, as_tensor, metric, spectrum
-from ..core import _moment_spectrum, _power2
-from ..state import MomentState, State
+from ..checks import same_width
+from ..core import ArrayLike, as_features, as_labels, as_tensor
+from ..linalg import Moments, Spectrum, moment_spectrum, power2, spectrum
+from ..registry import metric
+from ..state import MomentState
 
 # %% ../../nbs/transferability/04_logme.ipynb #45fb894c
 class _Targets(NamedTuple):
@@ -28,17 +29,29 @@ class _Targets(NamedTuple):
 
 def _in_columns(labels, regression):
     "Whether `labels` are columns of numbers rather than one class a sample"
-    return regression or getattr(labels, 'ndim', None)==2 or (isinstance(labels, (list,tuple)) and len(labels)>0 and isinstance(labels[0], (list,Tensor)) and as_tensor(labels, 'labels').ndim==2)
+    if regression or getattr(labels, 'ndim', None)==2: return True
+    listed = isinstance(labels, (list,tuple)) and len(labels)>0
+    rows = listed and isinstance(labels[0], (list,Tensor))
+    return rows and as_tensor(labels, 'labels').ndim==2
+
+def _names(labels, t):
+    "Name of each of `t` columns"
+    if isinstance(labels, pd.DataFrame): return list(labels.columns)
+    return list(range(t))
 
 def _columns(x, labels, regression):
     "Columns of targets or of zeros and ones, `float64`, shape `[n, t]`, and their names"
-    n,name = len(x),'targets' if regression else 'labels'
+    n = len(x)
+    name = 'targets' if regression else 'labels'
     T = as_tensor(labels, name).to(x.device).double()
     if T.ndim==1: T = T[:,None]
-    if T.ndim!=2 or len(T)!=n or not T.shape[1]: raise ValueError(f'`{name}` must be [n] or [n, t] with n={n} as in `features`, got shape {tuple(T.shape)}')
+    if T.ndim!=2 or len(T)!=n or not T.shape[1]:
+        raise ValueError(f'`{name}` must be [n] or [n, t] with n={n} as in `features`, got shape {tuple(T.shape)}')
     if not T.isfinite().all(): raise ValueError(f'`{name}` must be finite, got NaN or infinity')
-    if not regression and not ((T==0)|(T==1)).all(): raise ValueError('a matrix of `labels` must hold zeros and ones (multi-label); pass `regression=True` for real-valued targets')
-    return T,list(labels.columns) if isinstance(labels, pd.DataFrame) else list(range(T.shape[1]))
+    if not regression and not ((T==0)|(T==1)).all():
+        raise ValueError('a matrix of `labels` must hold zeros and ones (multi-label); '
+                         'pass `regression=True` for real-valued targets')
+    return T,_names(labels, T.shape[1])
 
 def _occurring(used):
     "Labels that occur, as a mask; those that never do are no targets"
@@ -49,11 +62,18 @@ def _project(x, labels, regression):
     "Spectrum of the features with the projections of one column for each class, label or target"
     if not _in_columns(labels, regression):
         y = as_labels(labels, n=len(x), device=x.device)
-        return _Targets(spectrum(x, y.codes, len(y.classes)), y.classes.tolist(), x.new_ones(len(y.classes), dtype=torch.float64))
+        c = len(y.classes)
+        scale = x.new_ones(c, dtype=torch.float64)
+        return _Targets(spectrum(x, y.codes, c), y.classes.tolist(), scale)
     T,names = _columns(x, labels, regression)
-    if not regression: used = _occurring((T>0).any(0)); T,names = T[:,used],list(compress(names, used.tolist()))
+    if not regression:
+        used = _occurring((T>0).any(0))
+        T = T[:,used]
+        names = list(compress(names, used.tolist()))
     scale = T.abs().amax(0)
-    return _Targets(spectrum(x, T/scale.where(scale>0, 1.), T.shape[1]), names, scale)
+    unit = scale.where(scale>0, 1.)
+    spec = spectrum(x, T/unit, T.shape[1])
+    return _Targets(spec, names, scale)
 
 # %% ../../nbs/transferability/04_logme.ipynb #d24716fe
 def _profile(
@@ -62,133 +82,229 @@ def _profile(
 ) -> tuple[Tensor,Tensor]: # $t/(t+\lambda)$, shape `[..., r]`; $\sum\log(1+\lambda/t)$, shape `[...]`
     "The parts of the evidence that do not depend on the target"
     u = lam.log()-logt
-    return torch.sigmoid(-u), torch.nn.functional.softplus(u).sum(-1)
+    logdet = torch.nn.functional.softplus(u).sum(-1)
+    return torch.sigmoid(-u), logdet
+
+def _slopes(lam, z, rest, n, x):
+    "First and second derivative of twice the log evidence with respect to $\\log t$, at `x`"
+    w,_ = _profile(x[:,None], lam)
+    v = w*(1-w)
+    Q = (z*w).sum(1)+rest
+    Q1 = (z*v).sum(1)
+    Q2 = (z*v*(1-2*w)).sum(1)
+    bend = Q2/Q-(Q1/Q)**2
+    first = (1-w).sum(1)-n*Q1/Q
+    second = -n*bend-v.sum(1)
+    return first,second
 
 def _newton(lam, z, rest, n, x, step, iters=60):
     "Polish maxima `x` of the evidence over $\\log t$, bracketed by `x-step` and `x+step`"
-    a,b = x-step,x+step
+    a = x-step
+    b = x+step
     for _ in range(iters):
-        w,_ = _profile(x[:,None], lam)
-        v = w*(1-w)
-        Q,Q1,Q2 = (z*w).sum(1)+rest, (z*v).sum(1), (z*v*(1-2*w)).sum(1)
-        g,h = (1-w).sum(1)-n*Q1/Q, -n*(Q2/Q-(Q1/Q)**2)-v.sum(1)
-        a,b = torch.where(g>0, x, a),torch.where(g>0, b, x)
-        new = torch.where(h<0, x-g/h, (a+b)/2)
-        new = torch.where((new>=a)&(new<=b), new, (a+b)/2)
+        g,h = _slopes(lam, z, rest, n, x)
+        a = torch.where(g>0, x, a)
+        b = torch.where(g>0, b, x)
+        middle = (a+b)/2
+        new = torch.where(h<0, x-g/h, middle)
+        inside = (new>=a)&(new<=b)
+        new = torch.where(inside, new, middle)
         done = (new-x).abs().max()<1e-10
         x = new
         if done: break
     return x
 
 # %% ../../nbs/transferability/04_logme.ipynb #5fdec7d0
+def _density(Q, logdet, n):
+    "Log evidence per sample at the best noise, from $Q$ and $\\sum\\log(1+\\lambda/t)$"
+    noise = (2*math.pi*Q/n).log()
+    return -.5*(noise+1+logdet/n)
+
+def _unexplained(spec, z, n, d):
+    "How much of each column no feature reaches, and whether that is nothing"
+    rest = spec.counts-z.sum(1)
+    eps = torch.finfo(torch.float64).eps
+    rounding = 10*max(n, d)*eps*spec.counts
+    exact = (rest<=rounding)|spec.full
+    return torch.where(exact, 0., rest),exact
+
+def _grid(lam, n):
+    "Values of $\\log t$ from far below the features to far above them"
+    lo = float(lam[0].log())-42
+    hi = float(lam[-1].log())+math.log(n)+14
+    return torch.linspace(lo, hi, 256, dtype=lam.dtype, device=lam.device)
+
+def _between(lam, z, rest, n):
+    "The highest maximum at a finite positive $t$ for each column: value, $t$"
+    grid = _grid(lam, n)
+    w,logdet = _profile(grid[:,None], lam)
+    Q = z@w.T+rest[:,None]
+    k = _density(Q, logdet, n).argmax(1)
+    start = grid[k.clamp(1, 254)]
+    step = grid[1]-grid[0]
+    x = _newton(lam, z, rest, n, start, step)
+    w,logdet = _profile(x[:,None], lam)
+    Q = (z*w).sum(1)+rest
+    return _density(Q, logdet, n),x.exp()
+
+def _noiseless(spec, z, n):
+    "The limit $t = 0$ of a column that the features fit exactly"
+    if not spec.full: return torch.full_like(spec.counts, math.inf)
+    Q = (z/spec.values).sum(1)
+    return _density(Q, spec.values.log().sum(), n)
+
+def _or_limit(best, t, limit, at, where):
+    "Maximum and its $t$, or the limit `at` where it is higher"
+    higher = where&(limit>=best)
+    return torch.where(higher, limit, best),torch.where(higher, at, t)
+
 def _maximum(spec, n, d):
     "Maximum of the log evidence per sample for each column: value, $t$"
-    lam,z,yy = spec.values,spec.proj.T.square(),spec.counts
-    flat = -.5*((2*math.pi*yy/n).log()+1) # the limit t = inf: no signal at all
-    if not len(lam): return flat,torch.full_like(yy, math.inf)
-    rest = yy-z.sum(1)
-    exact = (rest<=10*max(n, d)*torch.finfo(torch.float64).eps*yy)|spec.full
-    rest = torch.where(exact, 0., rest)
-    grid = torch.linspace(float(lam[0].log())-42, float(lam[-1].log())+math.log(n)+14, 256, dtype=lam.dtype, device=lam.device)
-    w,logdet = _profile(grid[:,None], lam)
-    def value(Q, logdet): return -.5*((2*math.pi*Q/n).log()+1+logdet/n)
-    k = value(z@w.T+rest[:,None], logdet).argmax(1)
-    x = _newton(lam, z, rest, n, grid[k.clamp(1, 254)], grid[1]-grid[0])
-    w,logdet = _profile(x[:,None], lam)
-    best,t = value((z*w).sum(1)+rest, logdet), x.exp()
-    limits = [(flat, math.inf, torch.ones_like(exact)), (value((z/lam).sum(1), lam.log().sum()) if spec.full else torch.full_like(yy, math.inf), 0., exact)]
-    for v,at,where in limits:
-        where = where&(v>=best)
-        best,t = torch.where(where, v, best),torch.where(where, at, t)
-    return best,t
+    flat = _density(spec.counts, 0., n) # the limit t = inf: no signal at all
+    if not len(spec.values): return flat,torch.full_like(flat, math.inf)
+    z = spec.proj.T.square()
+    rest,exact = _unexplained(spec, z, n, d)
+    best,t = _between(spec.values, z, rest, n)
+    always = torch.ones_like(exact)
+    best,t = _or_limit(best, t, flat, math.inf, always)
+    return _or_limit(best, t, _noiseless(spec, z, n), 0., exact)
 
 # %% ../../nbs/transferability/04_logme.ipynb #88c1bd8e
 def _log_evidence(targets, n, d):
     "Maximum of the log evidence per sample in the units of the targets, and $t$, for each column"
     value,t = _maximum(targets.spec, n, d)
-    return torch.where(targets.scale>0, value-targets.scale.log(), math.inf),t
+    scaled = value-targets.scale.log()
+    return torch.where(targets.scale>0, scaled, math.inf),t
 
 # %% ../../nbs/transferability/04_logme.ipynb #a74fbd27
+def _precisions(targets, t, n):
+    "$\\alpha$ and $\\beta$ of each column at its maximum"
+    spec = targets.spec
+    z = spec.proj.T.square()
+    u = t.log()[:,None]-spec.values.log()
+    w = torch.sigmoid(u)
+    reached = spec.proj.square().sum(0)
+    Q = (z*w).sum(1)+spec.counts-reached
+    beta = n/Q.clamp(min=0)/targets.scale**2
+    size = (z/spec.values).sum(1) # of the weights that fit exactly
+    noiseless = n/size/targets.scale**2
+    alpha = torch.where(t==0, noiseless, t*beta)
+    return alpha,torch.where(t==0, math.inf, beta)
+
+def _boundary(t):
+    "Which precision is infinite"
+    if t==math.inf: return 'alpha=inf'
+    return 'beta=inf' if t==0 else ''
+
 def evidence(
     features:ArrayLike, # Features, shape `[n, d]`
     labels:ArrayLike, # Classes `[n]`; zeros and ones `[n, t]`; real-valued targets `[n]` or `[n, t]` with `regression`
     *,
     regression:bool=False, # Whether `labels` are real-valued targets
 ) -> pd.DataFrame: # One row a class or target: `target, value, alpha, beta, gamma, boundary`
-    "Maximum of the log evidence per sample for each class or target, with the precisions at which it is reached, Eq. 2 of [You et al. 2021](https://arxiv.org/abs/2102.11005)"
+    """Maximum of the log evidence per sample for each class or target, with the precisions at which it is reached
+
+    Eq. 2 of [You et al. 2021](https://arxiv.org/abs/2102.11005)
+    """
     x = as_features(features)
-    (n,d),(spec,names,scale) = x.shape,(targets := _project(x, labels, regression))
+    n,d = x.shape
+    targets = _project(x, labels, regression)
     value,t = _log_evidence(targets, n, d)
-    Q = (spec.proj.T.square()*torch.sigmoid(t.log()[:,None]-spec.values.log())).sum(1)+spec.counts-spec.proj.square().sum(0)
-    beta = n/Q.clamp(min=0)/scale**2
-    alpha = torch.where(t==0, n/(spec.proj.T.square()/spec.values).sum(1)/scale**2, t*beta)
-    boundary = ['alpha=inf' if o==math.inf else 'beta=inf' if o==0 else '' for o in t.tolist()]
-    return pd.DataFrame({'target': names, 'value': value.tolist(), 'alpha': alpha.tolist(),
-        'beta': torch.where(t==0, math.inf, beta).tolist(), 'gamma': torch.sigmoid(spec.values.log()-t.log()[:,None]).sum(1).tolist(), 'boundary': boundary})
+    alpha,beta = _precisions(targets, t, n)
+    u = targets.spec.values.log()-t.log()[:,None]
+    gamma = torch.sigmoid(u).sum(1)
+    numbers = dict(value=value, alpha=alpha, beta=beta, gamma=gamma)
+    columns = {k: v.tolist() for k,v in numbers.items()}
+    boundary = [_boundary(o) for o in t.tolist()]
+    return pd.DataFrame(dict(target=targets.names, **columns, boundary=boundary))
 
 # %% ../../nbs/transferability/04_logme.ipynb #49fe533d
 def _from_moments(
     m:Moments, # Of features by class, or about the origin with one column for each label or target
+    *,
     regression:bool=False, # Whether they are targets
 ) -> float: # LogME
     "The score as a function of moments"
-    m = m.about(torch.zeros_like(m.shift)) # type: ignore[attr-defined]  # patched in
-    spec = _moment_spectrum(m, m.n)
-    if not regression: used = _occurring(m.counts>0); spec = spec._replace(proj=spec.proj[:,used], counts=spec.counts[used])
-    scale = (spec.counts/m.n).sqrt() if regression else torch.ones_like(spec.counts)
+    m = m.about(torch.zeros_like(m.shift))
+    spec = moment_spectrum(m, m.n)
+    if not regression:
+        used = _occurring(m.counts>0)
+        proj = spec.proj[:,used]
+        spec = spec._replace(proj=proj, counts=spec.counts[used])
+    scale = torch.ones_like(spec.counts)
+    if regression: scale = (spec.counts/m.n).sqrt()
     unit = scale.where(scale>0, 1.)
-    return float(_log_evidence(_Targets(spec._replace(proj=spec.proj/unit, counts=spec.counts/unit**2), [], scale), m.n, len(m.shift))[0].mean())
+    proj = spec.proj/unit
+    spec = spec._replace(proj=proj, counts=spec.counts/unit**2)
+    targets = _Targets(spec, [], scale)
+    value,_ = _log_evidence(targets, m.n, len(m.shift))
+    return float(value.mean())
 
 # %% ../../nbs/transferability/04_logme.ipynb #e5bc584c
 def _is_column(k): return isinstance(k, tuple) and k[:1]==('column',)
 
+def _check_magnitudes(T):
+    "Refuse targets whose squares could not be added up"
+    if any(power2(o)!=1 for o in T.T):
+        raise ValueError('`targets` must have magnitudes between 1e-60 and 1e60 to be added up '
+                         'batch by batch; multiply them by a constant')
+
 class _EvidenceState(MomentState):
     "Moments for classes, or for labels and targets in columns: these are `classes` that are called `('column', name)`"
-    def __init__(self, regression=False):
+    def __init__(self, *, regression=False):
         super().__init__(partial(_from_moments, regression=regression))
         self.regression = regression
 
-    def kind(self): return MomentState.__name__+'_targets'*self.regression
+    def kind(self): return 'MomentState_targets' if self.regression else 'MomentState'
 
     def _agree(self, columns):
         "Refuse classes beside columns"
-        if self.classes and columns!=_is_column(self.classes[0]):
-            raise ValueError('`labels` must be '+('one class a sample, [n], as before, got a matrix' if columns else 'a matrix [n, t] as before, got one class a sample'))
+        if not self.classes or columns==_is_column(self.classes[0]): return
+        if columns: raise ValueError('`labels` must be one class a sample, [n], as before, got a matrix')
+        raise ValueError('`labels` must be a matrix [n, t] as before, got one class a sample')
 
     def update(self, features, labels):
         columns = _in_columns(labels, self.regression)
         self._agree(columns)
-        return self._add(features, labels) if columns else super().update(features, labels) # type: ignore[attr-defined]  # patched in
+        return self._add(features, labels) if columns else super().update(features, labels)
 
     def merge(self, other):
         if other.classes: self._agree(_is_column(other.classes[0]))
-        return super().merge(other) # type: ignore[misc]  # patched in
+        return super().merge(other)
 
-# %% ../../nbs/transferability/04_logme.ipynb #9685f5b6
-@patch
-def _add(self:_EvidenceState, features, labels):
-    "Add samples whose labels or targets are columns"
-    x = as_features(features)
-    T,names = _columns(x, labels, self.regression)
-    if any(_power2(o)!=1 for o in T.T): raise ValueError('`targets` must have magnitudes between 1e-60 and 1e60 to be added up batch by batch; multiply them by a constant')
-    if self.moments is None: self.moments = Moments(x.new_zeros(x.shape[1], dtype=torch.float64), 0, **self.how)
-    if (d := len(self.moments.shift))!=x.shape[1]: raise ValueError(f'`features` must have {d} columns as before, got {x.shape[1]}')
-    m,where = self._with(self.moments, [('column',k) for k in names])
-    Y = m.shift.new_zeros(len(T), len(self.classes)).index_copy_(1, where, T.to(m.shift.device))
-    self.moments,self.largest = m.update(x.to(m.shift.device), Y),max(self.largest, float(x.abs().amax()))
-    return self
+    def _add(self, features, labels):
+        "Add samples whose labels or targets are columns"
+        x = as_features(features)
+        T,names = _columns(x, labels, self.regression)
+        _check_magnitudes(T)
+        if self.moments is None:
+            origin = x.new_zeros(x.shape[1], dtype=torch.float64)
+            self.moments = Moments(origin, 0, **self.how)
+        same_width(x, 'features', len(self.moments.shift))
+        keys = [('column',k) for k in names]
+        m,where = self._with(self.moments, keys)
+        at = m.shift.device
+        Y = m.shift.new_zeros(len(T), len(self.classes))
+        Y.index_copy_(1, where, T.to(at))
+        self.moments = m.update(x.to(at), Y)
+        self.largest = max(self.largest, float(x.abs().amax()))
+        return self
 
 # %% ../../nbs/transferability/04_logme.ipynb #0c189d19
-def _state(*, regression:bool=False) -> State:
-    "Sums from which LogME follows"
-    return _EvidenceState(regression)
-
-@metric(needs='features', unit='nats per sample', range=(-math.inf, math.inf), source='[You et al. 2021](https://arxiv.org/abs/2102.11005)', state=_state)
+@metric(unit='nats per sample', range=(-math.inf, math.inf),
+    source='[You et al. 2021](https://arxiv.org/abs/2102.11005)', state=_EvidenceState)
 def logme(
     features:ArrayLike, # Features, shape `[n, d]`
     labels:ArrayLike, # Classes `[n]`; zeros and ones `[n, t]`; real-valued targets `[n]` or `[n, t]` with `regression`
     *,
     regression:bool=False, # Whether `labels` are real-valued targets
 ) -> float: # Mean over classes or targets, nats per sample, in $(-\infty, \infty]$; higher transfers better
-    "Log of Maximum Evidence, Algorithm 1 of [You et al. 2021](https://arxiv.org/abs/2102.11005), at the exact maximum"
+    """Log of Maximum Evidence, Algorithm 1 of [You et al. 2021](https://arxiv.org/abs/2102.11005), at the exact maximum
+
+    Raises `ValueError` if a feature or a target is not finite, or if the lengths differ
+
+    >>> import transfer_metrics as tm
+    >>> round(tm.logme([[0.], [1.], [4.], [5.]], ['cat', 'cat', 'dog', 'dog']), 3)
+    -0.586
+    """
     return float(evidence(features, labels, regression=regression).value.mean())

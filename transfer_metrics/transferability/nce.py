@@ -1,4 +1,4 @@
-"""Negative conditional entropy: once the source label is known, how much about my label is still open? (Tran, Nguyen and Hassner, ICCV 2019)
+"""Negative conditional entropy: once the source label is known, how much of my label is still open? (Tran et al. 2019)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/nce.html.md"""
 
@@ -12,27 +12,32 @@ import math
 from functools import partial
 import torch
 from torch import Tensor
-from ..core import ArrayLike, as_labels, as_matrix, check_simplex, class_sums, metric
-from ..state import State
-from ..state import _renumber
-from .leep import _JointState
+from ..core import ArrayLike, as_labels, as_matrix, check_simplex
+from ..linalg import class_sums
+from ..registry import metric
+from ..state import JointState, State, renumber, some_samples
 
 # %% ../../nbs/transferability/02_nce.ipynb #d796c772
 def _from_pairs(z, joint):
     "NCE from the number of samples of each pair that occurs, and from the number of its source label"
     joint = joint.double()
-    return float((joint*(joint/z.bincount(weights=joint)[z]).log()).sum()/joint.sum())
+    in_box = z.bincount(weights=joint)[z]
+    total = (joint*(joint/in_box).log()).sum()
+    return float(total/joint.sum())
 
-def _from_joint(joint, n):
-    "Soft NCE from the sums of the rows of each label, shape `[c_t, c_s]`, over `n` samples"
-    return float((joint*torch.where(joint>0, joint/joint.sum(0), 1.).log()).sum()/n)
+def _from_joint(joint, counts):
+    "Soft NCE from the sums of the rows of each label, shape `[c_t, c_s]`, and the samples of each label"
+    given_source = torch.where(joint>0, joint/joint.sum(0), 1.)
+    total = (joint*given_source.log()).sum()
+    return float(total/int(counts.sum()))
 
-def _pairs(source_labels, labels):
+def _pairs(predicted, labels):
     "Pairs of labels that occur, as numbers, and how often; source and target labels"
-    z = as_labels(source_labels, 'source_labels')
+    z = as_labels(predicted, 'predicted')
     y = as_labels(labels, n=len(z.codes))
-    pairs,joint = torch.unique(z.codes*len(y.classes)+y.codes, return_counts=True)
-    return pairs//len(y.classes),pairs%len(y.classes),joint,z.classes,y.classes
+    c_t = len(y.classes)
+    pairs,joint = torch.unique(z.codes*c_t+y.codes, return_counts=True)
+    return pairs//c_t,pairs%c_t,joint,z.classes,y.classes
 
 # %% ../../nbs/transferability/02_nce.ipynb #d5e9ab63
 class _PairState(State):
@@ -48,56 +53,66 @@ class _PairState(State):
 
     def _add(self, z, y, counts, sources, targets):
         "Add counts of pairs `z`, `y` of these labels"
-        self.pairs.append((_renumber(self.sources, sources)[z]<<32)+_renumber(self.targets, targets)[y])
+        z = renumber(self.sources, sources)[z]
+        y = renumber(self.targets, targets)[y]
+        self.pairs.append((z<<32)+y)
         self.counts.append(counts)
-        if sum(map(len, self.pairs))>2*len(self.pairs[0])+2**14: self._sort()
+        waiting = sum(map(len, self.pairs))
+        if waiting>2*len(self.pairs[0])+2**14: self._sort()
         return self
 
     def _sort(self):
         "Count equal pairs together"
         pairs,back = torch.cat(self.pairs).unique(return_inverse=True)
-        self.counts = [torch.zeros_like(pairs).index_add_(0, back, torch.cat(self.counts))]
+        counts = torch.cat(self.counts)
+        self.counts = [torch.zeros_like(pairs).index_add_(0, back, counts)]
         self.pairs = [pairs]
 
-    def update(self, source_labels, labels):
-        *pairs,sources,targets = _pairs(source_labels, labels)
-        return self._add(*pairs, sources.tolist(), targets.tolist())
+    def update(self, predicted, labels):
+        *pairs,sources,targets = _pairs(predicted, labels)
+        pairs = [*pairs, sources.tolist(), targets.tolist()]
+        return self._add(*pairs)
 
     def merge(self, other):
-        for pairs,counts in zip(other.pairs, other.counts, strict=True): self._add(pairs>>32, pairs&(2**32-1), counts, other.sources, other.targets)
+        for pairs,counts in zip(other.pairs, other.counts, strict=True):
+            z = pairs>>32
+            y = pairs&(2**32-1)
+            self._add(z, y, counts, other.sources, other.targets)
         return self
 
     def value(self):
-        if not self.pairs: raise ValueError('no samples have been added yet, the score of nothing is not defined')
+        some_samples(self.pairs)
         self._sort()
         return _from_pairs(self.pairs[0]>>32, self.counts[0])
 
 # %% ../../nbs/transferability/02_nce.ipynb #d818aabd
-class _SoftState(_JointState):
-    "The joint distribution from which soft NCE follows"
-    def __init__(self): super().__init__('source_labels')
-
-    def value(self):
-        if self.joint is None: raise ValueError('no samples have been added yet, the score of nothing is not defined')
-        return _from_joint(self.joint, int(self.counts.sum()))
-
-def _state(*, soft:bool=False) -> State:
-    "Counts from which NCE follows"
-    return _SoftState() if soft else _PairState()
+def _counts(*, soft):
+    "What must be remembered: pairs and how often they occur; with `soft` the joint"
+    return JointState(_from_joint, name='predicted') if soft else _PairState()
 
 # %% ../../nbs/transferability/02_nce.ipynb #eb6e8269
-@metric(needs='source_labels', unit='nats', range=(-math.inf, 0), source='[Tran et al. 2019](https://arxiv.org/abs/1908.08142)', state=_state)
+@metric(unit='nats', range=(-math.inf, 0), source='[Tran et al. 2019](https://arxiv.org/abs/1908.08142)', state=_counts)
 def nce(
-    source_labels:ArrayLike, # Source label of each target sample, any hashable classes, shape `[n]`; with `soft`, probabilities, shape `[n, c_s]`
+    # Source label of each target sample, any hashable classes, shape `[n]`;
+    # with `soft`, probabilities, shape `[n, c_s]`
+    predicted:ArrayLike,
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
     *,
     soft:bool=False, # Spread each sample over the source classes by its probabilities
 ) -> float: # $-H(Y|Z)$ in nats, in $(-\infty, 0]$; higher transfers better
-    "Negative conditional entropy of the labels given the source labels, [Tran et al. 2019](https://arxiv.org/abs/1908.08142)"
+    """Negative conditional entropy of labels given source labels, [Tran et al. 2019](https://arxiv.org/abs/1908.08142)
+
+    Raises `ValueError` if the lengths differ, or if with `soft` a row is not a distribution
+
+    >>> import transfer_metrics as tm
+    >>> round(tm.nce(['tabby', 'tabby', 'husky', 'husky'], ['cat', 'dog', 'dog', 'dog']), 3)
+    -0.347
+    """
     if soft:
-        p = as_matrix(source_labels, 'source_labels', '[n, c_s]')
+        p = as_matrix(predicted, 'predicted', shape='[n, c_s]')
         y = as_labels(labels, n=len(p), device=p.device)
-        joint = class_sums(p, y.codes, len(y.classes), partial(check_simplex, name='source_labels'))
-        return _from_joint(joint, len(p))
-    z,_,joint,*_ = _pairs(source_labels, labels)
+        check = partial(check_simplex, name='predicted')
+        joint = class_sums(p, y.codes, len(y.classes), check=check)
+        return _from_joint(joint, y.codes.bincount())
+    z,_,joint,*_ = _pairs(predicted, labels)
     return _from_pairs(z, joint)

@@ -1,0 +1,11 @@
+"The lowest versions that `settings.ini` allows, as constraints for pip: `python .ci/floors.py > floors.txt`"
+import re
+from configparser import ConfigParser
+from pathlib import Path
+
+ini = ConfigParser(delimiters='=', interpolation=None)
+ini.read(Path(__file__).parents[1]/'settings.ini', encoding='utf-8')
+keys = 'requirements', 'notebook_requirements'
+for line in '\n'.join(ini['DEFAULT'][key] for key in keys).split():
+    name,floor = re.fullmatch(r'([\w-]+)(?:\[\w+\])?>=([\d.]+)', line).groups()
+    print(f'{name}=={floor}')

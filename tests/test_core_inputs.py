@@ -1,0 +1,51 @@
+"Input that a conversion would read as other numbers than its owner sees is refused with the name of the argument"
+import warnings
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import transfer_metrics as tm
+from transfer_metrics.core import as_features, as_labels, as_probs, as_tensor
+
+x,y = np.random.default_rng(0).normal(size=(12,3)),np.arange(12)%3
+t = torch.from_numpy(x).float()
+
+def quantised(t):
+    with warnings.catch_warnings(action='ignore'): return torch.quantize_per_tensor(t, .1, 0, torch.qint8)
+
+def nested(t, layout):
+    with warnings.catch_warnings(action='ignore'): return torch.nested.nested_tensor([t[:5], t[5:]], layout=layout)
+
+def sparse(t, how):
+    with warnings.catch_warnings(action='ignore'): return getattr(t, how)()
+
+def masked(a, i): return np.ma.masked_array(a, mask=np.arange(a.size).reshape(a.shape)==i)
+
+float8 = [k for k in ('float8_e4m3fn','float8_e5m2','float8_e4m3fnuz','float8_e5m2fnuz','float8_e8m0fnu') if hasattr(torch, k)]
+features = {'masked': lambda: masked(x, 4), 'strings': lambda: pd.DataFrame(x.astype(str)), 'string dtype': lambda: pd.DataFrame(x.astype(str)).astype('string'),
+            'objects': lambda: np.array([['1','2'],[3,4]], dtype=object), 'bytes': lambda: np.array([[b'1'],[b'2']], dtype=object), 'list of strings': lambda: [['1','2'],['3','4']],
+            'meta': lambda: t.to('meta'), 'quantised': lambda: quantised(t), 'nested': lambda: nested(t, torch.strided), 'jagged': lambda: nested(t, torch.jagged),
+            'coo': lambda: sparse(t, 'to_sparse'), 'csr': lambda: sparse(t, 'to_sparse_csr'), 'complex': lambda: t.to(torch.complex64), 'list of meta': lambda: list(t.to('meta'))}
+features |= {k: lambda k=k: t.to(getattr(torch, k)) for k in float8}
+
+@pytest.mark.parametrize('kind', features)
+@pytest.mark.parametrize('f,name', [(as_tensor,'array'), (as_features,'features'), (as_probs,'probs')])
+def test_numbers_refused(kind, f, name):
+    with pytest.raises(ValueError, match=f'`{name}` must'): f(features[kind]())
+
+codes = torch.from_numpy(y)
+labels = {'masked': lambda: masked(y, 4), 'meta': lambda: codes.to('meta'), 'quantised': lambda: quantised(codes.float()), 'sparse': lambda: sparse(codes, 'to_sparse'),
+          'bfloat16': lambda: codes.bfloat16(), 'nested': lambda: nested(codes, torch.strided), 'float8': lambda: codes.float().to(getattr(torch, float8[0]))}
+
+@pytest.mark.parametrize('kind', labels)
+def test_labels_refused(kind):
+    with pytest.raises(ValueError, match='`labels` must'): as_labels(labels[kind]())
+    with pytest.raises(ValueError, match='`labels` must'): tm.logme(x, labels[kind]())
+
+def test_accepted():
+    "Of the same families, what says what it holds"
+    same = {'no mask': np.ma.masked_array(x), 'objects': x.astype(object), 'nullable': pd.DataFrame(x).convert_dtypes(), 'tensors': [torch.from_numpy(o) for o in x],
+            'numbers and tensors': [[torch.tensor(v, dtype=torch.float64) for v in o] for o in x[:1]]}
+    for k,v in same.items(): np.testing.assert_array_equal(as_features(v).double(), x[:len(as_features(v))], err_msg=k)
+    assert as_tensor([torch.tensor([1.5], dtype=torch.bfloat16)]).tolist()==[[1.5]]
+    for v in np.ma.masked_array(y), codes.half(), codes.to(torch.uint8), list(codes): assert as_labels(v).codes.tolist()==y.tolist()

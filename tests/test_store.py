@@ -1,0 +1,166 @@
+"Results kept by a release are not taken for those of another; workers that die are told; errors are rows"
+import os
+from importlib import import_module
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+from transfer_metrics import core, store
+from transfer_metrics.experiments.study import study
+from transfer_metrics.experiments.tasks import random_tasks
+from transfer_metrics.invariance.domains import ImageSet
+from transfer_metrics.invariance.evaluation import evaluate
+from transfer_metrics.loss_data import training
+from transfer_metrics.loss_data.estimator import loss_data_curve
+from transfer_metrics.model_selection.ranking import score_models
+from transfer_metrics.models import Outputs
+from transfer_metrics.store import fingerprint
+from transfer_metrics.transferability.leep import leep
+
+leeps = import_module('transfer_metrics.transferability.leep')   # `transferability.leep` is the function
+
+g = torch.Generator().manual_seed(0)
+y = torch.arange(60)%3
+x = torch.randn(60, 4, generator=g)+y[:,None]
+images = torch.rand(60, 1, 8, 8, generator=g)
+outs = Outputs(features=x, probs=x[:,:3].softmax(1), labels=y)
+
+def deep_net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
+
+class Deadly(nn.Module):
+    "Ends the process that runs it, unless it is the one that made it"
+    def __init__(self):
+        super().__init__()
+        self.home,self.head = os.getpid(),nn.Linear(64, 3)
+    def forward(self, x):
+        if os.getpid()!=self.home: os._exit(1)
+        return self.head(x.flatten(1))
+
+def deadly_method(model, train, test):
+    if os.getpid()!=model.home: os._exit(1)
+    return .5
+
+class DeadlyProbe:
+    "An estimator that ends the process, unless it is the one that made it"
+    def __init__(self, home=None): self.home = os.getpid() if home is None else home
+    def get_params(self, deep=True): return dict(home=self.home)
+    def set_params(self, **k): return self
+    def fit(self, x, y):
+        if os.getpid()!=self.home: os._exit(1)
+        self.classes_ = np.unique(y)
+        return self
+    def predict_proba(self, x): return np.full((len(x), len(self.classes_)), 1/len(self.classes_))
+
+def scores(path, **o):
+    return score_models({'a': outs}, None, leep, store=path, progress=False, **o)
+def studied(path, **o):
+    tasks = random_tasks(y.numpy(), 2, per_class=8)
+    return study('s', {'a': outs}, None, tasks, metrics='leep', methods='retrain_head', store=path, progress=False, **o)
+def evaluated(path, **o):
+    sets = [ImageSet('s', images, y)]
+    return evaluate({'a': deep_net()}, sets, metrics=['nuclear_norm','accuracy'], store=path, progress=False, **o)
+def curve(path, **o):
+    return loss_data_curve(x, y, probe='linear', points=[20,40], n_seeds=2, train_steps=5, store=path, progress=False, **o)
+
+nuclear = import_module('transfer_metrics.invariance.nuclear_norm') # the module; the area has the function by this name
+calls = dict(score_models=scores, study=studied, evaluate=evaluated, loss_data_curve=curve)
+# of each function: a helper far down, and what it is replaced by
+helpers = dict(score_models=(core, 'check_simplex'), study=(core, 'check_simplex'),
+               evaluate=(nuclear, 'nuclear_norm'), loss_data_curve=(training, '_padded'))
+
+def lines(path): return len(path.read_text().splitlines())-1
+
+@pytest.mark.parametrize('name', calls)
+def test_another_release_computes_again(name, tmp_path, monkeypatch):
+    f,path = calls[name],tmp_path/'s.csv'
+    first = f(path)
+    n = lines(path)
+    f(path)
+    assert lines(path)==n
+    monkeypatch.setattr(store, '__version__', '9.9')
+    again = f(path)
+    assert lines(path)==2*n
+    pd.testing.assert_frame_equal(again.drop(columns='seconds', errors='ignore'), first.drop(columns='seconds', errors='ignore'))
+
+def recompiled(f):
+    "The code of `f` with one constant more"
+    return f.__code__.replace(co_consts=(*f.__code__.co_consts, 'corrected'))
+
+@pytest.mark.parametrize('name', calls)
+def test_a_corrected_helper_computes_again(name, tmp_path, monkeypatch):
+    f,path = calls[name],tmp_path/'s.csv'
+    module,helper = helpers[name]
+    f(path)
+    n = lines(path)
+    with monkeypatch.context() as m:
+        m.setattr(getattr(module, helper), '__code__', recompiled(getattr(module, helper)))
+        f(path)
+    assert n<lines(path)<=2*n
+    computed = lines(path)
+    f(path)
+    assert lines(path)==computed            # what it was is known
+
+@pytest.mark.parametrize('name', ['score_models', 'study'])
+def test_a_replaced_helper_changes_the_value(name, tmp_path, monkeypatch):
+    "A helper of LEEP is corrected: the number of the old release is not served"
+    f,path = calls[name],tmp_path/'s.csv'
+    def value(df): return df[(df['metric'] if 'metric' in df else df['name'])=='leep'].value.iloc[0]
+    old = value(f(path))
+    logs = leeps._logs
+    monkeypatch.setattr(leeps, '_logs', lambda *a, **k: logs(*a, **k)*.5)
+    assert value(f(path))!=old and value(f(path))==value(f(None))
+
+def test_helpers_in_other_modules_count(monkeypatch):
+    was = fingerprint(leep)
+    monkeypatch.setattr(core.check_simplex, '__code__', recompiled(core.check_simplex))
+    assert fingerprint(leep)!=was
+    assert fingerprint(partial(leep, chance_corrected=True))!=fingerprint(leep)
+
+@pytest.mark.parametrize('name', calls)
+def test_resume_false_computes_again(name, tmp_path):
+    path = tmp_path/'s.csv'
+    calls[name](path)
+    n = lines(path)
+    calls[name](path, resume=False)
+    assert lines(path)==2*n
+
+def deaths(path, pool):
+    "A call of each function whose worker dies"
+    net = Deadly()
+    loader = [(images[:32],y[:32]),(images[32:],y[32:])]
+    o = dict(store=path, executor=pool, progress=False)
+    tasks = random_tasks(y.numpy(), 2, per_class=8)
+    return dict(
+        score_models=partial(score_models, {'deadly': net}, loader, leep, **o),
+        study=partial(study, 's', {'deadly': net}, (images,y), tasks, metrics='leep', methods=deadly_method, **o),
+        evaluate=partial(evaluate, {'deadly': net}, [ImageSet('s', images, y)], metrics='cot', **o),
+        loss_data_curve=partial(loss_data_curve, x, y, probe=DeadlyProbe(), points=[20,40], n_seeds=1, **o))
+
+@pytest.mark.parametrize('name', calls)
+@pytest.mark.parametrize('stored', [True, False])
+def test_dead_worker(name, stored, tmp_path):
+    path = tmp_path/'s.csv' if stored else None
+    with ProcessPoolExecutor(1, mp_context=get_context('fork')) as pool:
+        match = 's.csv: the same call goes on from there' if stored else 'Pass store= to keep'
+        with pytest.raises(BrokenExecutor, match='a worker died before .* were done: .*'+match): deaths(path, pool)[name]()
+
+def test_errors_are_rows(tmp_path):
+    path = tmp_path/'s.csv'
+    sets = [ImageSet('good', images, y), ImageSet('flat', images[:,0,:4], y)]
+    for _ in range(2):
+        e = evaluate({'a': deep_net()}, sets, metrics=['cot','accuracy'], store=path, progress=False)
+        assert (e.error!='').tolist()==[False,False,True,True] and e.value.isna().tolist()==[False,False,True,True]
+        assert lines(path)==2
+    f = loss_data_curve(x, y, probe=Odd(), points=[20,40], n_seeds=1, progress=False)
+    assert (f.error!='').tolist()==[True,False] and 'too few' in f.error[0]
+
+class Odd(DeadlyProbe):
+    def fit(self, x, y):
+        if len(y)<30: raise RuntimeError('too few')
+        return super().fit(x, y)

@@ -1,0 +1,77 @@
+"Light code: one idea a line, short lines, no private names across modules"
+import ast, re
+from functools import cache
+from pathlib import Path
+import pytest
+from fastcore.nbio import read_nb
+from nbdev.config import get_config
+from nbdev.doclinks import nbglob
+
+cfg = get_config(Path(__file__).parent)
+lib,nbs = cfg.lib_path,cfg.nbs_path
+compound = ast.FunctionDef,ast.AsyncFunctionDef,ast.ClassDef,ast.If,ast.For,ast.AsyncFor,ast.With,ast.AsyncWith,ast.Try,ast.While
+
+@cache
+def modules():
+    "Source of each exported module by path"
+    return {p.relative_to(lib).as_posix(): p.read_text(encoding='utf-8') for p in sorted(lib.rglob('*.py')) if p.name!='_modidx.py'}
+
+@cache
+def cells():
+    "Source of each code cell by notebook and number, without cells of shell commands"
+    res = {}
+    for path in sorted(nbglob(nbs, as_path=True)):
+        for i,c in enumerate(read_nb(path).cells):
+            if c.cell_type=='code' and not re.search(r'^\s*[!%]', c.source, re.M): res[f'{path.relative_to(nbs).as_posix()}[{i}]'] = c.source
+    return res
+
+def exported(source): return re.match(r'#\|\s*export', source.lstrip()) is not None
+
+def shown(): return {k: v for k,v in cells().items() if not exported(v)}
+
+def long_lines(sources, limit=120):
+    "Lines with more characters than `limit`, but for captions and the list of names that nbdev writes"
+    res = []
+    for k,v in sources.items():
+        text = re.sub(r'^__all__ = \[.*?\]$', lambda m: '\n'*m[0].count('\n'), v, flags=re.M|re.S)
+        res += [f'{k}:{i} {len(o)}' for i,o in enumerate(text.split('\n'), 1) if len(o)>limit and not o.startswith('#|')]
+    return res
+
+def sizes(sources):
+    "Number of syntax nodes of each simple statement, sorted"
+    statements = (o for v in sources.values() for o in ast.walk(ast.parse(v)) if isinstance(o, ast.stmt) and not isinstance(o, compound))
+    return sorted(sum(1 for _ in ast.walk(o)) for o in statements)
+
+def quantile(xs, level): return xs[int(level*(len(xs)-1))]
+
+def private_imports():
+    "Private names that a module imports from another module of the package"
+    for path,source in modules().items():
+        for o in ast.walk(ast.parse(source)):
+            if not isinstance(o, ast.ImportFrom) or not (o.level or (o.module or '').startswith(lib.name)): continue
+            yield from (f'{path}: {a.name}' for a in o.names if re.match('_[^_]', a.name))
+
+@pytest.mark.parametrize('sources', [modules, cells], ids=['modules', 'cells'])
+def test_line_length(sources):
+    over = long_lines(sources())
+    assert not over, f'{len(over)} lines have more than 120 characters: {over[:20]}'
+
+@pytest.mark.parametrize('sources,most', [(modules, (20, 27)), (shown, (24, 32))], ids=['modules', 'cells'])
+def test_one_idea_a_line(sources, most):
+    "Syntax nodes a statement, three quarters and nine tenths of them: never more than today; the aim is 16 and 25"
+    found = sizes(sources())
+    reached = quantile(found, .75),quantile(found, .9)
+    assert all(a<=b for a,b in zip(reached, most, strict=True)), f'{reached}, at most {most}'
+
+def test_private_imports():
+    found = list(private_imports())
+    assert len(found)<20, f'{len(found)}: {found}'
+
+def test_type_ignore():
+    found = [k for k,v in modules().items() for _ in re.findall(r'#\s*type:\s*ignore', v)]
+    assert len(found)<10, f'{len(found)}: {found}'
+
+def test_module_length():
+    "Modules with more than 300 lines: never more than today; the aim is 8"
+    found = {k: n for k,v in modules().items() if (n := len(v.splitlines()))>300}
+    assert len(found)<=25, found

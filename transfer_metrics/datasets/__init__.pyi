@@ -1,0 +1,20 @@
+# Written by docs/stubs.py: do not edit
+from .digits import digits_loaders as digits_loaders
+from .digits import digits_source as digits_source
+from .digits import digits_source_task as digits_source_task
+from .digits import digits_task as digits_task
+from .digits import digits_zoo as digits_zoo
+from .digits import DigitsTask as DigitsTask
+from .digits import SourceNet as SourceNet
+from .images import ArrayImages as ArrayImages
+from .images import load_dataset as load_dataset
+from .images import load_images as load_images
+from .images import load_models as load_models
+from .images import load_npy as load_npy
+from .networks import cifar_resnet as cifar_resnet
+from .networks import CifarResNet as CifarResNet
+from .networks import Normalise as Normalise
+from .networks import small_cnn as small_cnn
+from .published import cifar101_predictions as cifar101_predictions
+from .published import digits_curves as digits_curves
+from .published import Predictions as Predictions

@@ -1,0 +1,26 @@
+# Written by docs/stubs.py: do not edit
+from .baselines import knn as knn
+from .baselines import linear_probe as linear_probe
+from .gbc import class_overlap as class_overlap
+from .gbc import gbc as gbc
+from .h_score import h_score as h_score
+from .leep import eep as eep
+from .leep import label_entropy as label_entropy
+from .leep import leep as leep
+from .lfc import lfc as lfc
+from .logme import evidence as evidence
+from .logme import logme as logme
+from .nce import nce as nce
+from .nleep import nleep as nleep
+from .nleep import responsibilities as responsibilities
+from .otce import Correspondence as Correspondence
+from .otce import correspondence as correspondence
+from .otce import fit_otce as fit_otce
+from .otce import jc_nce as jc_nce
+from .otce import otce as otce
+from .pactran import pactran_dirichlet as pactran_dirichlet
+from .pactran import pactran_gamma as pactran_gamma
+from .pactran import pactran_gauss as pactran_gauss
+from .parc import parc as parc
+from .sfda import sfda as sfda
+from .transrate import transrate as transrate
