@@ -118,11 +118,13 @@ def _with_weights(model, path):
 
 def _own_model(spec):
     "A model from `module:function` or `module:function=weights`"
-    from importlib import import_module
+    from importlib import import_module, invalidate_caches
     from torch import nn
     where,_,weights = spec.partition('=')
     module,_,name = where.partition(':')
-    if str(Path()) not in sys.path: sys.path.insert(0, str(Path()))
+    here = str(Path.cwd())
+    if here not in sys.path: sys.path.insert(0, here)
+    invalidate_caches()
     try: make = getattr(import_module(module), name)
     except (ImportError, AttributeError) as e: raise ValueError(f'--models {spec}: {e}') from None
     if not isinstance(model := make(), nn.Module):
