@@ -24,7 +24,8 @@ def _listed(options):
 
 def _near(x, among, n):
     "Names that are spelt nearly like `x`, the nearest first"
-    return get_close_matches(str(x), [o for o in among if isinstance(o, str)], n)
+    names = [o for o in among if isinstance(o, str)]
+    return get_close_matches(str(x), names, n)
 
 def one_of(
     x:Any, # The value
@@ -35,7 +36,8 @@ def one_of(
     if any(x is o or isinstance(x, str) and x==o for o in options): return x
     close = _near(x, options, 1)
     hint = f'; did you mean {close[0]!r}?' if close else ''
-    raise ValueError(f'`{name}` must be {_listed(options)}, got {x!r}{hint}')
+    allowed = _listed(options)
+    raise ValueError(f'`{name}` must be {allowed}, got {x!r}{hint}')
 
 # %% ../nbs/01_checks.ipynb #4fbf5fa4
 def known(
@@ -48,20 +50,28 @@ def known(
     if any(type(x) is type(o) and x==o for o in among): return x
     close = _near(x, among, 3)
     if close: raise ValueError(f'unknown {what} {x!r}, did you mean {_listed(close)}?')
-    names = ', '.join(map(str, among)) or 'none'
+    there = ', '.join(map(str, among)) or 'none'
     where = f'; {see} lists them' if see else ''
-    there = f'{len(among)}{where}' if len(among)>8 else names
+    n = len(among)
+    if n>8: there = f'{n}{where}'
     raise ValueError(f'unknown {what} {x!r}, there are {there}')
 
 # %% ../nbs/01_checks.ipynb #6cde67b1
-def _finite(x): return isinstance(x, Real) and not isinstance(x, (bool,np.bool_)) and math.isfinite(x)
+def _finite(x):
+    "Whether `x` is a finite number, and no truth value"
+    if isinstance(x, (bool,np.bool_)) or not isinstance(x, Real): return False
+    return math.isfinite(x)
 
 def _span(lo, hi, ends='[]'):
     "Limits in words"
     if lo==-math.inf and hi==math.inf: return ''
-    if hi==math.inf: return f' of at least {lo:g}' if ends[0]=='[' else f' above {lo:g}'
+    left = ends[0]
+    right = ends[1]
+    if hi==math.inf:
+        words = 'of at least' if left=='[' else 'above'
+        return f' {words} {lo:g}'
     if ends=='[]': return f' from {lo:g} to {hi:g}'
-    return f' in {ends[0]}{lo:g}, {hi:g}{ends[1]}'
+    return f' in {left}{lo:g}, {hi:g}{right}'
 
 def whole(
     x:Any, # The value
@@ -71,7 +81,8 @@ def whole(
 ) -> int: # The same number
     "Refuse what is not a whole number within limits"
     if _finite(x) and x==int(x) and lo<=x<=hi: return int(x)
-    raise ValueError(f'`{name}` must be a whole number{_span(lo, hi)}, got {x!r}')
+    span = _span(lo, hi)
+    raise ValueError(f'`{name}` must be a whole number{span}, got {x!r}')
 
 # %% ../nbs/01_checks.ipynb #49d1b1fb
 def number(
@@ -82,11 +93,15 @@ def number(
     ends:str='[]', # Which limits are included: '[]' both, '()' none, '(]' the upper one, '[)' the lower one
 ) -> float: # The same number
     "Refuse what is not a finite number within limits"
+    left = ends[0]
+    right = ends[1]
     if _finite(x) and lo<=x<=hi:
-        left_out = x==lo and ends[0]=='(' or x==hi and ends[1]==')'
-        if not left_out: return float(x)
-    positive = lo==0 and hi==math.inf and ends[0]=='('
-    what = 'positive' if positive else f'a number{_span(lo, hi, ends)}'
+        no_lower = x==lo and left=='('
+        no_upper = x==hi and right==')'
+        if not no_lower and not no_upper: return float(x)
+    above_zero = lo==0 and left=='('
+    what = 'a number'+_span(lo, hi, ends)
+    if above_zero and hi==math.inf: what = 'positive'
     raise ValueError(f'`{name}` must be {what}, got {x!r}')
 
 # %% ../nbs/01_checks.ipynb #b8ca4096
@@ -98,7 +113,8 @@ def instance(
 ) -> Any: # `x`
     "Refuse what is of another type"
     if isinstance(x, types): return x
-    raise ValueError(f'`{name}` must be {expected}, got {type(x).__name__}')
+    kind = type(x).__name__
+    raise ValueError(f'`{name}` must be {expected}, got {kind}')
 
 def columns(
     frame:Any, # The value
@@ -107,21 +123,24 @@ def columns(
     source:str='', # What makes such frames, such as 'score_models'
 ) -> pd.DataFrame: # `frame`
     "Refuse what is not a DataFrame with these columns"
-    what = f'a DataFrame as of `{source}`' if source else f'a DataFrame with the columns {", ".join(needed)}'
+    what = 'a DataFrame with the columns '+', '.join(needed)
+    if source: what = f'a DataFrame as of `{source}`'
     instance(frame, name, pd.DataFrame, what)
     lacking = [k for k in needed if k not in frame.columns]
-    if lacking: raise ValueError(f'`{name}` must be {what}, it lacks {", ".join(lacking)}')
-    return frame
+    if not lacking: return frame
+    names = ', '.join(lacking)
+    raise ValueError(f'`{name}` must be {what}, it lacks {names}')
 
 # %% ../nbs/01_checks.ipynb #2f2dcb71
 def same_length(
     **arrays:Any, # Arrays by the names of their arguments; `None` is left out
 ) -> int: # How long they are
     "Refuse arrays that do not have one row a sample, equally many"
-    sizes = {k: len(v) for k,v in arrays.items() if v is not None}
-    if len(set(sizes.values()))==1: return next(iter(sizes.values()))
-    names = ', '.join(f'`{k}`' for k in sizes)
-    raise ValueError(f'{names} must have equally many rows, one a sample; got {list(sizes.values())}')
+    given = {k: v for k,v in arrays.items() if v is not None}
+    sizes = [len(v) for v in given.values()]
+    if len(set(sizes))==1: return sizes[0]
+    names = ', '.join(f'`{k}`' for k in given)
+    raise ValueError(f'{names} must have equally many rows, one a sample; got {sizes}')
 
 def same_width(
     x:Any, # Matrix, shape `[n, d]`
@@ -129,5 +148,6 @@ def same_width(
     d:int, # Number of columns that came before
 ) -> Any: # `x`
     "Refuse a matrix with another number of columns than one before"
-    if x.shape[1]==d: return x
-    raise ValueError(f'`{name}` must have {d} columns as before, got {x.shape[1]}')
+    width = x.shape[1]
+    if width==d: return x
+    raise ValueError(f'`{name}` must have {d} columns as before, got {width}')

@@ -46,16 +46,19 @@ def _entry(o, name):
     "An entry of a list, a tensor as an array"
     if not isinstance(o, Tensor): return o
     t = _dense(o.detach(), name).cpu()
-    return (t.float() if t.dtype==torch.bfloat16 else t).numpy()
+    if t.dtype==torch.bfloat16: t = t.float()
+    return t.numpy()
 
 def _as_array(x, name):
     "`x`, which is no tensor, as an array of numbers"
-    x = [_entry(o, name) for o in x] if isinstance(x, (list,tuple)) else _unmasked(x, name)
+    if isinstance(x, (list,tuple)): x = [_entry(o, name) for o in x]
+    else: x = _unmasked(x, name)
     text = None
     try:
         a = x.to_numpy() if hasattr(x, 'to_numpy') else np.asarray(x)
         if a.dtype==object:
-            text = next((o for o in a.flat if isinstance(o, (str,bytes))), None)
+            texts = (o for o in a.flat if isinstance(o, (str,bytes)))
+            text = next(texts, None)
             if text is None: a = a.astype(np.float64)
     except (TypeError, ValueError):
         got = f'got a {type(x).__name__} that is not'
@@ -80,7 +83,6 @@ def as_tensor(
             t = torch.from_numpy(a)
     return t.cpu() if t.device.type=='mps' else t # float64 does not exist on mps
 
-
 # %% ../nbs/00_core.ipynb #618c61a5
 def as_matrix(
     x:ArrayLike, # Numbers, shape `[n, k]`
@@ -94,7 +96,6 @@ def as_matrix(
         raise ValueError(f'`{name}` must be {shape} with at least one row and one column, got shape {tuple(t.shape)}')
     return t if t.is_floating_point() else t.double()
 
-
 # %% ../nbs/00_core.ipynb #d62f8f03
 def as_features(
     x:ArrayLike, # Features, one row a sample, shape `[n, d]`
@@ -105,10 +106,10 @@ def as_features(
     low,high = torch.aminmax(t)
     if math.isfinite(float(low)+float(high)): return t
     finite = torch.cat([t[s].isfinite().all(1) for s in chunks(t)])
-    bad = int((~finite).nonzero()[0])
+    infinite = (~finite).nonzero()
+    bad = int(infinite[0])
     raise ValueError(f'`{name}` must be finite, got NaN or infinity, first in row {bad}; '
                      'remove such rows or the layer that makes them')
-
 
 # %% ../nbs/00_core.ipynb #f1736e62
 def chunks(
@@ -117,16 +118,19 @@ def chunks(
 ) -> Iterator[slice]: # Consecutive row ranges
     "Row ranges of `x` of about `elements` numbers each"
     if x.device.type!='cpu': elements *= 128
-    rows = max(1, elements//max(1, x.shape[1]))
-    for s in range(0, len(x), rows):
-        yield slice(s, min(s+rows, len(x)))
-
+    n = len(x)
+    d = max(1, x.shape[1])
+    rows = max(1, elements//d)
+    for s in range(0, n, rows):
+        yield slice(s, min(s+rows, n))
 
 # %% ../nbs/00_core.ipynb #17e90a75
 class Labels(NamedTuple):
     "Labels as codes: `classes[codes]` are the labels that came in"
     codes: Tensor # integers in `[0, c)`, shape `[n]`
     classes: np.ndarray # the values that occur, in order of first appearance, shape `[c]`
+
+def _plain(label): return label.item() if isinstance(label, Tensor) and label.ndim==0 else label
 
 def _label_array(labels, name):
     "`labels` as something that pandas can number"
@@ -139,7 +143,7 @@ def _label_array(labels, name):
         a = _unmasked(labels, name)
         return a.astype(a.dtype.newbyteorder('='), copy=False)
     if isinstance(labels, (list,tuple)):
-        plain = [o.item() if isinstance(o, Tensor) and o.ndim==0 else o for o in labels]
+        plain = [_plain(o) for o in labels]
         return pd.Series(plain, dtype=None if plain else object)
     return labels
 
@@ -170,8 +174,8 @@ def as_labels(
         first = int(missing.argmax())
         count = int(missing.sum())
         raise ValueError(f'`{name}` must not be missing, got {count} missing, first at position {first}')
-    return Labels(torch.from_numpy(codes).long().to(device), np.asarray(classes))
-
+    numbers = torch.from_numpy(codes).long()
+    return Labels(numbers.to(device), np.asarray(classes))
 
 # %% ../nbs/00_core.ipynb #e14a03e8
 def check_simplex(
@@ -183,17 +187,18 @@ def check_simplex(
 ) -> None: # Nothing, or `ValueError`
     "Refuse rows that are not probability distributions"
     half = p.dtype in (torch.float16,torch.bfloat16)
-    total = p.sum(1, dtype=torch.float32 if half else None)
+    dtype = torch.float32 if half else None
+    total = p.sum(1, dtype=dtype)
     off = (total-1).abs()
     if off.amax()<=tol and p.amin()>=0: return # a NaN fails both
     good = (off<=tol) & (p.amin(1)>=0)
-    i = int((~good).nonzero()[0])
+    bad = (~good).nonzero()
+    i = int(bad[0])
     low = float(p[i].min())
     s = float(total[i])
     raise ValueError(f'rows of `{name}` must be probabilities (not negative, sum 1 within {tol:g}); '
                      f'row {start+i} has smallest entry {low:.4g} and sum {s:.4g}. '
                      'Logits? Apply a softmax first')
-
 
 # %% ../nbs/00_core.ipynb #3df02f26
 def as_probs(
@@ -208,7 +213,6 @@ def as_probs(
         check_simplex(p[s], name, start=s.start, tol=tol)
     return p
 
-
 # %% ../nbs/00_core.ipynb #5c158d83
 def like(
     t:Tensor, # Result, one entry or row a sample
@@ -220,4 +224,3 @@ def like(
     if not isinstance(x, (pd.Series,pd.DataFrame)): return a
     kind = pd.Series if a.ndim==1 else pd.DataFrame
     return kind(a, index=x.index)
-

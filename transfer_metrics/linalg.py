@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 from .core import chunks
 
-
 # %% ../nbs/02_linalg.ipynb #00756f1e
 def add_segments(
     sums:Tensor, # Running sums, `float64`, shape `[c, d]`
@@ -32,7 +31,8 @@ def add_segments(
     if not by_sort: return sums.index_add_(0, codes, v)
     sizes = codes.bincount(minlength=len(sums))
     in_order = v[codes.argsort(stable=True)]
-    return sums.add_(torch.segment_reduce(in_order, 'sum', lengths=sizes, initial=0))
+    of_classes = torch.segment_reduce(in_order, 'sum', lengths=sizes, initial=0)
+    return sums.add_(of_classes)
 
 def class_sums(
     x:Tensor, # Rows to add up, shape `[n, d]`
@@ -42,12 +42,13 @@ def class_sums(
     check:Callable|None=None, # Called with each chunk and the number of its first row, `start=`
 ) -> Tensor: # Sums in `float64`, shape `[c, d]`
     "Sum of the rows of `x` in each class, in one pass and bounded memory"
-    res = x.new_zeros((c, x.shape[1]), dtype=torch.float64)
+    d = x.shape[1]
+    sums = x.new_zeros((c, d), dtype=torch.float64)
     for s in chunks(x):
-        if check: check(x[s], start=s.start)
-        add_segments(res, x[s].double(), codes[s])
-    return res
-
+        part = x[s]
+        if check: check(part, start=s.start)
+        add_segments(sums, part.double(), codes[s])
+    return sums
 
 # %% ../nbs/02_linalg.ipynb #13c1f562
 def add_gram(
@@ -59,18 +60,20 @@ def add_gram(
     width = max(192, -(-d//8))
     for i in range(0, d, width):
         end = i+width
-        G[i:end,:end].addmm_(v[:,i:end].T, v[:,:end])
+        strip = v[:,i:end]
+        G[i:end,:end].addmm_(strip.T, v[:,:end])
 
 def symmetric(
     G:Tensor, # Square matrix whose lower triangle is valid, shape `[d, d]`; completed
 ) -> Tensor: # `G`
     "`G` with its upper triangle mirrored from the lower one, in place"
     for s in chunks(G, 2**17):
-        G[s,s.stop:] = G[s.stop:,s].T
+        below = G[s.stop:,s]
+        G[s,s.stop:] = below.T
         block = G[s,s]
-        G[s,s] = block.tril() + block.tril(-1).T
+        strictly_below = block.tril(-1)
+        G[s,s] = block.tril() + strictly_below.T
     return G
-
 
 # %% ../nbs/02_linalg.ipynb #7bebf95d
 def moved_gram(
@@ -80,7 +83,10 @@ def moved_gram(
     delta:Tensor, # The old origin less the new one, shape `[d]`
 ) -> Tensor: # Shape `[d, d]`; of `G`, the part that is valid
     "A Gram matrix about another origin"
-    return G + torch.outer(s, delta) + torch.outer(delta, s) + n*torch.outer(delta, delta)
+    moved = G+torch.outer(s, delta)
+    moved += torch.outer(delta, s)
+    moved += n*torch.outer(delta, delta)
+    return moved
 
 class Moments:
     "Class counts, class sums and second moments of features, in `float64`, about a shift"
@@ -94,14 +100,18 @@ class Moments:
         second:str='gram', # 'gram': one Gram matrix; 'squares': squares by class; 'grams': Gram matrices by class too
     ):
         d = len(shift)
-        self.shift,self.norms,self.second = shift,norms,second
+        self.shift = shift
+        self.norms = norms
+        self.second = second
         wide = 0 if second=='squares' else d
+        n_squares = c if second=='squares' else 0
+        n_grams = c if second=='grams' else 0
         self.n = 0
         self.counts = shift.new_zeros(c)
         self.sums = shift.new_zeros(c, d)
         self.gram = shift.new_zeros(wide, wide)
-        self.squares = shift.new_zeros(c if second=='squares' else 0, d)
-        self.grams = shift.new_zeros(c if second=='grams' else 0, d, d)
+        self.squares = shift.new_zeros(n_squares, d)
+        self.grams = shift.new_zeros(n_grams, d, d)
         self.q3 = shift.new_zeros(d)
         self.q4 = shift.new_zeros(())
 
@@ -113,7 +123,8 @@ class Moments:
         if y is None: y = torch.zeros(len(x), dtype=torch.long, device=x.device)
         rows = 64*len(self.grams) or 1024
         for s in chunks(x, max(2**20, x.shape[1]*rows)):
-            v = x[s].to(torch.float64, copy=True).sub_(self.shift)
+            v = x[s].to(torch.float64, copy=True)
+            v -= self.shift
             self._add_sums(v, y[s])
             self._add_squares(v, y[s])
         self.n += len(x)
@@ -127,13 +138,15 @@ class Moments:
             self.counts += y.square().sum(0)
         else:
             add_segments(self.sums, v, y)
-            self.counts += y.bincount(minlength=len(self.counts))
+            c = len(self.counts)
+            self.counts += y.bincount(minlength=c)
 
     def _add_squares(self, v, y):
         "Add second and fourth moments; `v` may be overwritten"
         if self.second!='squares': add_gram(self.gram, v)
         if self.norms:
-            q = torch.linalg.vector_norm(v, dim=1).square()
+            norms = torch.linalg.vector_norm(v, dim=1)
+            q = norms.square()
             self.q3 += v.T@q
             self.q4 += q@q
         if self.second=='grams': self._add_grams(v, y)
@@ -141,8 +154,9 @@ class Moments:
 
     def _add_grams(self, v, y):
         "Add the Gram matrix of the rows of each class"
-        sizes = y.bincount(minlength=len(self.grams)).tolist()
-        parts = v[y.argsort(stable=True)].split(sizes)
+        sizes = y.bincount(minlength=len(self.grams))
+        by_class = v[y.argsort(stable=True)]
+        parts = by_class.split(sizes.tolist())
         for G,rows in zip(self.grams, parts, strict=True):
             if len(rows): add_gram(G, rows)
 
@@ -152,24 +166,32 @@ class Moments:
         "The moments of the same samples, which had class codes, about another origin"
         m = copy(self)
         delta = self.shift-shift
-        n,s = self.counts.sum(),self.sums.sum(0)
+        n = self.counts.sum()
+        s = self.sums.sum(0)
+        in_class = self.counts[:,None]
         m.shift = shift
-        m.sums = self.sums+self.counts[:,None]*delta
-        if self.second=='squares': m.squares = self.squares+2*delta*self.sums+self.counts[:,None]*delta**2
+        m.sums = self.sums+in_class*delta
+        if self.second=='squares':
+            cross = 2*delta*self.sums
+            m.squares = self.squares+cross+in_class*delta**2
         else: m.gram = moved_gram(self.gram, s, n, delta)
         if self.second=='grams':
-            parts = zip(self.grams, self.sums, self.counts, strict=True)
-            m.grams = torch.stack([moved_gram(*o, delta) for o in parts])
+            each = zip(self.grams, self.sums, self.counts, strict=True)
+            moved = [moved_gram(*of_class, delta) for of_class in each]
+            m.grams = torch.stack(moved)
         if self.norms: m.q3,m.q4 = self._moved_norms(s, n, delta)
         return m
 
     def _moved_norms(self, s, n, delta):
         "Third and fourth moments about an origin that is `delta` away"
         G = symmetric(self.gram.clone())
-        Gd,trace = G@delta,G.trace()
-        d2,ds = delta@delta,delta@s
+        Gd = G@delta
+        trace = G.trace()
+        d2 = delta@delta
+        ds = delta@s
+        along = trace+2*ds+n*d2
         q3 = self.q3 + 2*Gd + d2*s
-        q3 += delta*(trace+2*ds+n*d2)
+        q3 += delta*along
         q4 = self.q4 + 4*delta@self.q3 + 4*delta@Gd
         q4 += 2*d2*trace + 4*d2*ds + n*d2**2
         return q3,q4
@@ -184,27 +206,36 @@ class Moments:
         if self.second in ('squares','grams'): by_class.append(self.second)
         for k in by_class:
             v = getattr(self, k)
-            setattr(m, k, v.new_zeros(c, *v.shape[1:]).index_copy_(0, where, v))
+            wider = v.new_zeros(c, *v.shape[1:])
+            wider.index_copy_(0, where, v)
+            setattr(m, k, wider)
         return m
 
     def plus(self,
         other:'Moments', # Of other samples, with the same classes
     ) -> 'Moments': # New moments
         "The moments of both, about the shift of the first"
-        m,o = copy(self),other.about(self.shift)
+        m = copy(self)
+        moved = other.about(self.shift)
         for k in self.fields:
-            if k!='shift': setattr(m, k, getattr(self, k)+getattr(o, k))
+            if k=='shift': continue
+            both = getattr(self, k)+getattr(moved, k)
+            setattr(m, k, both)
         return m
-
 
 # %% ../nbs/02_linalg.ipynb #05471a84
 def mean_shift(
     x:Tensor, # Features, shape `[n, d]`
 ) -> Tensor: # `float64`, shape `[d]`
     "Mean of the first rows of `x`: near enough to the data to serve as its origin"
-    return x[next(chunks(x))].double().mean(0)
+    first = next(chunks(x))
+    return x[first].double().mean(0)
 
 # %% ../nbs/02_linalg.ipynb #750737fc
+def _rounding(n, d):
+    "What `n` samples of `d` features may lose by rounding, as a share of the largest number"
+    return max(n, d)*torch.finfo(torch.float64).eps
+
 def inverse_std(
     ss:Tensor, # Sum of squared deviations of each feature from its mean, shape `[d]`
     mean:Tensor, # Of each feature, shape `[d]`
@@ -212,19 +243,21 @@ def inverse_std(
     d:int, # Number of features
 ) -> Tensor: # Shape `[d]`
     "1/standard deviation of each feature, 0 for those that are constant up to rounding"
-    std = (ss.clamp(min=0)/n).sqrt()
-    noise = max(n, d)*torch.finfo(torch.float64).eps*mean.abs()
+    var = ss.clamp(min=0)/n
+    std = var.sqrt()
+    noise = _rounding(n, d)*mean.abs()
     return torch.where(std>noise, 1/std, 0.)
 
 def power2(
     x:Tensor, # Any finite numbers
 ) -> float: # Exact to multiply by
     "A power of two near 1/largest magnitude when squares would leave the range of float64, else 1"
-    big = max(map(abs, map(float, torch.aminmax(x))))
+    lowest,highest = map(float, torch.aminmax(x))
+    big = max(abs(lowest), abs(highest))
     if big==0 or 1e-60<big<1e60: return 1.
-    exponent = math.frexp(big)[1]
-    return math.ldexp(1., max(-1000, min(1000, -exponent)))
-
+    _,exponent = math.frexp(big)
+    within = max(-1000, min(1000, -exponent))
+    return math.ldexp(1., within)
 
 # %% ../nbs/02_linalg.ipynb #96080873
 def centred(
@@ -233,17 +266,23 @@ def centred(
     "Moments about the mean"
     n = m.counts.sum()
     mean = m.sums.sum(0)/n
-    G = torch.addr(symmetric(m.gram), mean, mean, alpha=-float(n))
-    return G, m.sums-m.counts[:,None]*mean, mean
+    G = symmetric(m.gram)
+    G = torch.addr(G, mean, mean, alpha=-float(n))
+    in_class = m.counts[:,None]
+    sums = m.sums-in_class*mean
+    return G,sums,mean
 
 def mean_variance(
     m:Moments, # Moments about any shift
 ) -> tuple[Tensor,Tensor]: # Mean and variance of each feature over all samples, shape `[d]` both
     "Mean and variance of each feature"
-    n,s = m.counts.sum(),m.sums.sum(0)
-    ss = m.squares.sum(0) if m.second=='squares' else m.gram.diagonal()
-    return m.shift+s/n, ((ss-s*s/n)/n).clamp(min=0)
-
+    n = m.counts.sum()
+    s = m.sums.sum(0)
+    by_class = m.second=='squares'
+    ss = m.squares.sum(0) if by_class else m.gram.diagonal()
+    mean = m.shift+s/n
+    var = (ss-s*s/n)/n
+    return mean,var.clamp(min=0)
 
 # %% ../nbs/02_linalg.ipynb #9ecc5ea4
 def eigenpairs(
@@ -253,8 +292,8 @@ def eigenpairs(
 ) -> tuple[Tensor,Tensor]: # Eigenvalues, ascending, shape `[r]`, and eigenvectors, shape `[k, r]`
     "Eigenvalues above the rank tolerance, and their eigenvectors"
     w,V = torch.linalg.eigh(G)
-    largest = max(float(w[-1]), 0.)
-    keep = w>max(n, d)*torch.finfo(torch.float64).eps*largest
+    largest = w[-1].clamp(min=0)
+    keep = w>_rounding(n, d)*largest
     return w[keep],V[:,keep]
 
 class Spectrum(NamedTuple):
@@ -263,7 +302,6 @@ class Spectrum(NamedTuple):
     proj: Tensor # $U^\top Y$, shape `[r, c]`
     counts: Tensor # $|Y_j|^2$: samples of each class, or sum of squares of each target, shape `[c]`
     full: bool # whether the left singular vectors span all of $\mathbb R^n$
-
 
 # %% ../nbs/02_linalg.ipynb #18c4ae81
 def moment_spectrum(
@@ -275,15 +313,18 @@ def moment_spectrum(
     scale:float=1., # What the features were multiplied by; undone in the eigenvalues
 ) -> Spectrum: # Eigenvalues, projections, counts
     "`spectrum` from moments"
-    G,S,mean = centred(m) if center else (symmetric(m.gram),m.sums,m.shift)
+    if center: G,S,mean = centred(m)
+    else: G,S,mean = symmetric(m.gram),m.sums,m.shift
+    d = len(G)
     if equilibrate:
-        inv = inverse_std(G.diagonal(), mean+m.shift, n, len(G))
+        inv = inverse_std(G.diagonal(), mean+m.shift, n, d)
         G *= inv*inv[:,None]
         S *= inv
-    w,V = eigenpairs(G, n, len(G))
-    proj = (V.T@S.T)/w.sqrt()[:,None]
-    return Spectrum(w/scale**2, proj, m.counts, len(w)==n)
-
+    w,V = eigenpairs(G, n, d)
+    singular = w.sqrt()[:,None]
+    proj = (V.T@S.T)/singular
+    full = len(w)==n
+    return Spectrum(w/scale**2, proj, m.counts, full)
 
 # %% ../nbs/02_linalg.ipynb #4b43ae32
 def _row_gram(x, center, equilibrate=False):
@@ -296,9 +337,20 @@ def _row_gram(x, center, equilibrate=False):
         if center: means[s] = v.mean(0)
         v -= means[s]
         if center: v -= v.mean(0)   # what the rounding of the mean has left
-        if equilibrate: v *= inverse_std(v.square().sum(0), means[s], n, d)
+        if equilibrate:
+            ss = v.square().sum(0)
+            v *= inverse_std(ss, means[s], n, d)
         add_gram(K, v.T)
     return symmetric(K),means
+
+def _projected(U, y, c):
+    "Targets in the basis `U` of left singular vectors, shape `[r, c]`, and $|Y_j|^2$, shape `[c]`"
+    if y.ndim==2:
+        Y = y.double()
+        return U.T@Y,Y.square().sum(0)
+    sums = U.new_zeros(c, U.shape[1])
+    add_segments(sums, U, y)
+    return sums.T,y.bincount(minlength=c).double()
 
 def spectrum(
     x:Tensor, # Features, finite, shape `[n, d]`
@@ -313,18 +365,16 @@ def spectrum(
     scale = power2(x)
     if scale!=1: x = x.double()*scale
     if n>=d:
-        shift = mean_shift(x) if center else x.new_zeros(d, dtype=torch.float64)
-        m = Moments(shift, c).update(x, y)
+        origin = x.new_zeros(d, dtype=torch.float64)
+        shift = mean_shift(x) if center else origin
+        m = Moments(shift, c)
+        m.update(x, y)
         return moment_spectrum(m, n, center=center, equilibrate=equilibrate, scale=scale)
-    w,U = eigenpairs(_row_gram(x, center, equilibrate)[0], n, d)
-    if y.ndim==2:
-        y = y.double()
-        proj,counts = U.T@y,y.square().sum(0)
-    else:
-        proj = add_segments(U.new_zeros(c, U.shape[1]), U, y).T
-        counts = y.bincount(minlength=c).double()
-    return Spectrum(w/scale**2, proj, counts, len(w)==n)
-
+    K,_ = _row_gram(x, center, equilibrate)
+    w,U = eigenpairs(K, n, d)
+    proj,counts = _projected(U, y, c)
+    full = len(w)==n
+    return Spectrum(w/scale**2, proj, counts, full)
 
 # %% ../nbs/02_linalg.ipynb #57b8251e
 def leading(
@@ -337,13 +387,16 @@ def leading(
 ) -> tuple[Tensor,Tensor]: # Eigenvalues, descending, shape `[p]`, and eigenvectors, shape `[k, p]`
     "Leading eigenvalues and eigenvectors"
     w,V = torch.linalg.eigh(G)
-    w,V = w.flip(0).clamp(min=0),V.flip(1)
-    real = w>max(n, d)*torch.finfo(torch.float64).eps*w[0]
-    if n_components is not None: return (w*real)[:n_components],(V*real)[:,:n_components]
+    w = w.flip(0).clamp(min=0)
+    V = V.flip(1)
+    real = w>_rounding(n, d)*w[0]
+    if n_components is not None:
+        w,V = w*real,V*real
+        return w[:n_components],V[:,:n_components]
     p = int(real.sum())
     if share is not None:
-        enough = int((w.cumsum(0)<=share*w.sum()).sum())+1
-        p = min(p, enough)
+        too_few = w.cumsum(0)<=share*w.sum()
+        p = min(p, int(too_few.sum())+1)
     return w[:p],V[:,:p]
 
 # %% ../nbs/02_linalg.ipynb #a4dd0592
@@ -355,27 +408,39 @@ class Principal:
         values:Tensor, # Sums of squared deviations along the axes, descending, shape `[p]`
         vectors:Tensor, # Axes, shape `[d, p]`, for `n >= d`; left singular vectors, shape `[n, p]`, for `n < d`
     ):
-        self.x,self.mean,self.values,self.vectors = x,mean,values,vectors
+        self.x = x
+        self.mean = mean
+        self.values = values
+        self.vectors = vectors
 
     def axes(self) -> Tensor: # Orthonormal columns, zero where there is no variance left, shape `[d, p]`
         "Directions of the components in the space of features"
         n,d = self.x.shape
         if n>=d: return self.vectors
-        parts = [(self.x[:,s]-self.mean[s]).T@self.vectors for s in chunks(self.x.T)]
+        parts = []
+        for s in chunks(self.x.T):
+            about_mean = self.x[:,s]-self.mean[s]
+            parts.append(about_mean.T@self.vectors)
         A = torch.cat(parts)
         Q,R = torch.linalg.qr(A) # takes rounding along the axes before it off each axis
-        return Q*R.diagonal().sign()*(self.values>0)
+        signs = R.diagonal().sign()
+        return Q*signs*(self.values>0)
 
     def coordinates(self,
         x:Tensor|None=None, # Other samples, shape `[m, d]`; default: the features that the components are of
     ) -> Tensor: # `float64`, shape `[m, p]`, component by component in memory
         "Coordinates of samples along the axes, about the mean"
         n,d = self.x.shape
-        if x is None and n<d: return (self.vectors*self.values.sqrt()).T.contiguous().T
+        if x is None and n<d:
+            z = self.vectors*self.values.sqrt()
+            return z.T.contiguous().T
         if x is None: x = self.x
         A = self.axes()
-        z = A.new_empty(A.shape[1], len(x))
-        for s in chunks(x): z[:,s] = A.T@(x[s]-self.mean).T
+        p = A.shape[1]
+        z = A.new_empty(p, len(x))
+        for s in chunks(x):
+            about_mean = x[s]-self.mean
+            z[:,s] = A.T@about_mean.T
         return z.T
 
 def principal(
@@ -388,12 +453,13 @@ def principal(
     "Principal components of the features"
     n,d = x.shape
     if n>=d:
-        m = Moments(mean_shift(x)).update(x)
-        G,_,mean = centred(m)
+        m = Moments(mean_shift(x))
+        G,_,mean = centred(m.update(x))
         mean = mean+m.shift
     else: G,mean = _row_gram(x, True)
     if not G.isfinite().all():
         raise ValueError(f'`{name}` are too large for squares in float64; divide them by their standard deviation')
-    tol = max(n, d)*torch.finfo(torch.float64).eps
-    if not G.trace()>n*(tol*mean).square().sum(): G.zero_() # constant up to rounding
-    return Principal(x, mean, *leading(G, n, d, share=share, n_components=n_components))
+    noise = _rounding(n, d)*mean
+    if not G.trace()>n*noise.square().sum(): G.zero_() # constant up to rounding
+    values,vectors = leading(G, n, d, share=share, n_components=n_components)
+    return Principal(x, mean, values, vectors)

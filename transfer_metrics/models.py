@@ -37,7 +37,8 @@ _all_locks = threading.Lock()
 @contextmanager
 def _alone(model):
     "No other thread has any module of `model` on loan meanwhile"
-    with _all_locks: locks = [_locks.setdefault(m, threading.RLock()) for m in sorted(model.modules(), key=id)]
+    modules = sorted(model.modules(), key=id)
+    with _all_locks: locks = [_locks.setdefault(m, threading.RLock()) for m in modules]
     with ExitStack() as held:
         for o in locks: held.enter_context(o)
         yield
@@ -47,22 +48,30 @@ def random_kept(
     cuda:bool=False, # Whether the generators of the GPUs count
 ) -> Iterator[None]: # Nothing
     "Whatever is drawn meanwhile, the global random state is afterwards what it was: of Python, NumPy and torch"
-    python,numpy = random.getstate(),np.random.get_state() # noqa: NPY002 (other people's loaders draw from it)
-    with torch.random.fork_rng(range(torch.cuda.device_count()) if cuda else []):
+    python = random.getstate()
+    numpy = np.random.get_state() # noqa: NPY002 (other people's loaders draw from it)
+    gpus = range(torch.cuda.device_count()) if cuda else []
+    with torch.random.fork_rng(gpus):
         try: yield
         finally:
             random.setstate(python)
             np.random.set_state(numpy) # noqa: NPY002
 
 # %% ../nbs/06_models.ipynb #8cc9b805
+def _owned(model, kind):
+    "Parameters or buffers of all modules: the dict that holds a tensor, its name, the tensor"
+    for m in model.modules():
+        owner = getattr(m, kind)
+        yield from [(owner, k, t) for k,t in owner.items() if t is not None]
+
 class _Loan:
     "What has to be given back with a model: training flags, parameters, gradients and buffers"
     def __init__(self, model):
-        mods = list(model.modules())
-        self.flags = [(m, m.training) for m in mods]
-        self.params = [(m._parameters, k, p) for m in mods for k,p in m._parameters.items() if p is not None]
+        self.flags = [(m, m.training) for m in model.modules()]
+        self.params = [*_owned(model, '_parameters')]
         self.were = [(p.data, p.grad) for *_,p in self.params]
-        self.buffers = [(m._buffers, k, b, b.clone()) for m in mods for k,b in m._buffers.items() if b is not None]
+        self.buffers = [*_owned(model, '_buffers')]
+        self.values = [b.clone() for *_,b in self.buffers]
 
     def give_back(self):
         "Everything as it was"
@@ -71,7 +80,7 @@ class _Loan:
             p.data = data
             p.grad = grad
             owner[name] = p
-        for owner,name,buffer,was in self.buffers:
+        for (owner,name,buffer),was in zip(self.buffers, self.values, strict=True):
             owner[name] = buffer
             if not torch.equal(buffer, was): buffer.copy_(was)
         for m,flag in self.flags: m.training = flag
@@ -85,7 +94,8 @@ def frozen(
     if not isinstance(model, nn.Module):
         raise ValueError(f'`model` must be a torch.nn.Module, got {type(model).__name__}')
     model = getattr(model, '_orig_mod', model)
-    cuda = torch.cuda.is_initialized() or (device is not None and torch.device(device).type=='cuda')
+    to_cuda = device is not None and torch.device(device).type=='cuda'
+    cuda = torch.cuda.is_initialized() or to_cuda
     with _alone(model), random_kept(cuda), torch.no_grad():
         loan = _Loan(model)
         try:
@@ -116,20 +126,24 @@ def _host(t):
     "A copy of `t` as a NumPy array; what NumPy has no type for becomes `float32`"
     if not isinstance(t, Tensor): return np.asanyarray(t)
     foreign = t.is_floating_point() and t.dtype not in _numpy_floats
-    return t.detach().to('cpu', torch.float32 if foreign else None, copy=True).numpy()
+    dtype = torch.float32 if foreign else None
+    return t.detach().to('cpu', dtype, copy=True).numpy()
 
-def _softmax(logits): return logits.to(torch.promote_types(logits.dtype, torch.float32)).softmax(1)
+def _softmax(logits):
+    precise = torch.promote_types(logits.dtype, torch.float32)
+    return logits.to(precise).softmax(1)
 
 # %% ../nbs/06_models.ipynb #5ac682b7
 _fields = 'features','logits','probs','labels'
-_names = *_fields,'name',*(f'source.{k}' for k in (*_fields, 'name')) # what files hold
+_saved = *_fields,'name'
+_names = *_saved,*(f'source.{k}' for k in _saved) # what files hold
 
 # %% ../nbs/06_models.ipynb #360a627f
 def _refuse_foreign(path):
     "`ValueError` when something that is not ours is where outputs shall be saved"
     ours = {f'{k}.npy' for k in _names}
     if path.suffix=='.npz': foreign = path.is_dir()
-    elif path.is_dir(): foreign = {p.name for p in path.iterdir()}-ours
+    elif path.is_dir(): foreign = any(p.name not in ours for p in path.iterdir())
     else: foreign = path.is_file()
     if foreign:
         raise ValueError(f'{path} is something else than saved Outputs and will not be replaced; choose another path')
@@ -137,15 +151,29 @@ def _refuse_foreign(path):
 def _read_arrays(path):
     "The arrays in a file or folder by name"
     if path.is_dir():
-        files = {k: path/f'{k}.npy' for k in _names}
-        return {k: np.load(f, mmap_mode='r') for k,f in files.items() if f.exists()}
+        there = [k for k in _names if (path/f'{k}.npy').exists()]
+        return {k: np.load(path/f'{k}.npy', mmap_mode='r') for k in there}
     if path.suffix!='.npz': raise ValueError(f'{path} must be an .npz file or an existing folder')
     with np.load(path) as z: return {k: z[k] for k in _names if k in z}
+
+def _write_arrays(path, arrays):
+    "Arrays by name into a new file or folder"
+    if path.suffix=='.npz': return np.savez(path, **arrays)
+    path.mkdir()
+    for k,a in arrays.items(): np.save(path/f'{k}.npy', a)
+
+def _n_rows(a): return a.shape[0] if a.ndim else None
 
 # %% ../nbs/06_models.ipynb #2aebfcba
 @dataclass(repr=False, eq=False)
 class Outputs:
-    "What a model says about a data set: arrays with one row a sample, any of which may be missing"
+    """What a model says about a data set: arrays with one row a sample, any of which may be missing
+
+    >>> import transfer_metrics as tm
+    >>> said = tm.Outputs(probs=[[.9, .1], [.2, .8]], labels=['cat', 'dog'], name='mine')
+    >>> len(said), said.predicted.tolist()
+    (2, [0, 1])
+    """
     features:Any=None # What the head reads, shape `[n, d]`
     logits:Any=None # One number a source class, shape `[n, c_s]`
     probs:Any=None # Softmax of `logits`, computed when it is not given, shape `[n, c_s]`
@@ -160,19 +188,25 @@ class Outputs:
             raise ValueError(f'`source` must be Outputs that have no `source` of their own, got {kind}')
         for k,v in self._items(): setattr(self, k, _host(v))
         if self.probs is None and self.logits is not None:
-            self.probs = _host(_softmax(as_tensor(self.logits, 'logits')))
-        sizes = {k: v.shape[0] if v.ndim else None for k,v in self._items()}
+            logits = as_tensor(self.logits, 'logits')
+            self.probs = _host(_softmax(logits))
+        sizes = {k: _n_rows(v) for k,v in self._items()}
         if len(set(sizes.values()))!=1 or None in sizes.values():
             raise ValueError(f'arrays must have one row a sample, equally many; got {sizes or "none"}')
 
-    def _items(self): return [(k, v) for k in _fields if (v := getattr(self, k)) is not None]
-    def _arrays(self): return dict(self._items(), name=np.array(self.name))
+    def _items(self):
+        every = [(k, getattr(self, k)) for k in _fields]
+        return [(k, v) for k,v in every if v is not None]
+    def _arrays(self):
+        name = np.array(self.name)
+        return dict(self._items(), name=name)
     def __len__(self): return len(self._items()[0][1])
     def __repr__(self):
         lines = [f'Outputs({self.name!r}, n={len(self)})']
         for k,v in self._items():
+            shape = str(list(v.shape))
             where = ' on disk' if isinstance(v, np.memmap) else ''
-            lines.append(f'  {k:9}{list(v.shape)!s:18}{v.dtype}{where}')
+            lines.append(f'  {k:9}{shape:18}{v.dtype}{where}')
         if self.source is not None: lines.append(f'  {"source":9}n={len(self.source)}')
         return '\n'.join(lines)
 
@@ -202,24 +236,23 @@ class Outputs:
     ) -> 'Outputs': # The chosen rows
         "Some of the samples"
         i = idx if isinstance(idx, slice) else np.atleast_1d(_host(idx))
-        return type(self)(**{k: v[i] for k,v in self._items()}, name=self.name, source=self.source)
+        arrays = {k: v[i] for k,v in self._items()}
+        return type(self)(**arrays, name=self.name, source=self.source)
 
     def save(self,
         path:str|Path, # `.npz` file, or a folder that can be mapped into memory
     ) -> Path: # `path`
         "Write to `path`, atomically and without pickle; outputs that were saved there before are replaced"
-        arrays,path = self._arrays(),Path(path)
-        if self.source is not None: arrays |= {f'source.{k}': v for k,v in self.source._arrays().items()}
+        path = Path(path)
+        arrays = self._arrays()
+        if self.source is not None:
+            for k,v in self.source._arrays().items(): arrays[f'source.{k}'] = v
         for k,v in arrays.items():
             if v.dtype.hasobject:
                 raise ValueError(f'`{k}` holds Python objects, which only pickle could save; '
                                  f'convert it first: outputs.{k} = outputs.{k}.astype(str)')
         _refuse_foreign(path)
-        with atomic(path) as tmp:
-            if path.suffix=='.npz': np.savez(tmp, **arrays)
-            else:
-                tmp.mkdir()
-                for k,v in arrays.items(): np.save(tmp/f'{k}.npy', v)
+        with atomic(path) as scratch: _write_arrays(scratch, arrays)
         return path
 
     @classmethod
@@ -230,9 +263,19 @@ class Outputs:
         path = Path(path)
         arrays = _read_arrays(path)
         if not set(arrays)&set(_fields): raise ValueError(f'{path} has none of the arrays {", ".join(_fields)}')
-        home = {k.removeprefix('source.'): arrays.pop(k) for k in list(arrays) if k.startswith('source.')}
-        source = cls(**home | {'name': str(home.get('name', ''))}) if home else None
-        return cls(**arrays | {'name': str(arrays.get('name', path.stem)), 'source': source})
+        target:dict[str,Any] = {}
+        home:dict[str,Any] = {}
+        for k,a in arrays.items():
+            whose = home if k.startswith('source.') else target
+            whose[k.removeprefix('source.')] = a
+        source = cls._named(home, '') if home else None
+        return cls._named(target, path.stem, source)
+
+    @classmethod
+    def _named(cls, arrays, name, source=None):
+        "Outputs of arrays, called `name` unless one of them says how"
+        said = str(arrays.get('name', name))
+        return cls(**arrays | dict(name=said, source=source))
 
 # %% ../nbs/06_models.ipynb #997e3741
 def _watched(model, layer):
@@ -240,7 +283,8 @@ def _watched(model, layer):
     mods = dict(model.named_modules(remove_duplicate=False))
     if layer is None: return {k: m for k,m in mods.items() if isinstance(m, nn.Linear)}
     if layer in mods: return {layer: mods[layer]}
-    near = get_close_matches(layer, mods, 5, .4) or list(mods)[-5:]
+    last = list(mods)[-5:]
+    near = get_close_matches(layer, mods, 5, .4) or last
     raise ValueError(f'model has no layer {layer!r}; did you mean one of {near}?')
 
 @contextmanager
@@ -256,7 +300,8 @@ def tapped(
             if layer is not None and isinstance(x, Tensor): x = x.clone() # the layer may work in place
             seen.update(name=name, module=module, x=x)
         return note
-    hooks = [m.register_forward_pre_hook(hook(k), with_kwargs=True) for k,m in _watched(model, layer).items()]
+    watched = _watched(model, layer)
+    hooks = [m.register_forward_pre_hook(hook(k), with_kwargs=True) for k,m in watched.items()]
     try: yield seen
     finally:
         for h in hooks: h.remove()
@@ -270,8 +315,10 @@ def pooled(
         got = list(x.shape) if isinstance(x, Tensor) else type(x).__name__
         raise ValueError(f'features must come as [n, d], [n, t, d] or [n, c, h, w], got {got}')
     if x.ndim==2: return x
-    over = range(1, x.ndim-1) if last or x.ndim==3 else range(2, x.ndim)
-    return x.to(torch.promote_types(x.dtype, torch.float32)).mean(tuple(over))
+    between = last or x.ndim==3
+    over = range(1, x.ndim-1) if between else range(2, x.ndim)
+    precise = torch.promote_types(x.dtype, torch.float32)
+    return x.to(precise).mean(tuple(over))
 
 # %% ../nbs/06_models.ipynb #b0c7598a
 def _move(x, device):
@@ -280,7 +327,8 @@ def _move(x, device):
     if isinstance(x, Mapping): return {k: _move(v, device) for k,v in x.items()}
     if not isinstance(x, (tuple,list)): return x
     moved = [_move(v, device) for v in x]
-    return type(x)(*moved) if hasattr(x, '_fields') else type(x)(moved)
+    if hasattr(x, '_fields'): return type(x)(*moved)
+    return type(x)(moved)
 
 def _forward(model, batch):
     "What `model` says about a batch `(x, y)`"
@@ -317,10 +365,10 @@ def logits_of(
 # %% ../nbs/06_models.ipynb #ce8ad63a
 def _finite(t, what):
     "`t`, unless it has NaN or infinity"
-    if not t.isfinite().all():
-        bad = int((~t.isfinite()).any(1).sum())
-        raise ValueError(f'{what} are NaN or infinite for {bad} of {len(t)} samples')
-    return t
+    finite = t.isfinite()
+    if finite.all(): return t
+    bad = int((~finite).any(1).sum())
+    raise ValueError(f'{what} are NaN or infinite for {bad} of {len(t)} samples')
 
 def features_seen(
     model:nn.Module, # The model
@@ -334,15 +382,17 @@ def features_seen(
         raise ValueError('no nn.Linear was called, so the features are not known: '
                          f'name the module whose input they are, layer=, such as one of {leaves[-5:]}')
     module = seen['module']
-    return pooled(seen['x'], isinstance(module, nn.Linear) or type(module) is nn.LayerNorm)
+    features_last = isinstance(module, nn.Linear) or type(module) is nn.LayerNorm
+    return pooled(seen['x'], features_last)
 
 def _features(model, seen, layer, z, y):
     "Features of one batch, as many as there are logits and labels"
     x = features_seen(model, seen, layer)
-    sizes = len(x),len(z),len(z) if y is None else len(y)
-    if len(set(sizes))>1:
-        raise ValueError(f'{sizes[0]} rows of features (input of {seen["name"]!r}), {sizes[1]} of logits '
-                         f'and {sizes[2]} labels; pass layer= or forward=')
+    n_labels = len(z) if y is None else len(y)
+    if not len(x)==len(z)==n_labels:
+        name = seen['name']
+        raise ValueError(f'{len(x)} rows of features (input of {name!r}), {len(z)} of logits '
+                         f'and {n_labels} labels; pass layer= or forward=')
     return _finite(x, 'features')
 
 # %% ../nbs/06_models.ipynb #b6e1fd08
@@ -358,60 +408,76 @@ def _viewed(batch, view):
     "A batch with `view` of its images"
     if view is None: return batch
     if isinstance(batch, Tensor): return view(batch)
-    if isinstance(batch, (tuple,list)) and batch: return (view(batch[0]), *batch[1:])
+    if isinstance(batch, (tuple,list)) and batch:
+        images,*others = batch
+        return view(images),*others
     raise ValueError(f'batches must be (x, y) to look at views of x, got {type(batch).__name__}')
 
 def _as_batch(batch):
     "A batch `(x, ...)` whose images are a tensor, if it looks like one"
     if isinstance(batch, (Tensor,np.ndarray)): return (as_tensor(batch, 'images'),)
     if isinstance(batch, (tuple,list)) and batch and isinstance(batch[0], np.ndarray):
-        return (as_tensor(batch[0], 'images'), *batch[1:])
+        images,*others = batch
+        return as_tensor(images, 'images'),*others
     return batch
 
 def _precisely(z, dtype):
     "Logits as they are, or of another type, where a device has it"
     if dtype is None: return z
-    return (z.cpu() if z.device.type=='mps' else z).to(dtype)
+    if z.device.type=='mps': z = z.cpu()
+    return z.to(dtype)
 
 def _read(model, batch, forward, taps, view=0, dtype=None):
     "What `model` says about one batch"
     for s in taps.values(): s.clear()
-    y,z = _labels(batch),logits_of(forward(model, batch))
-    n = len(batch[0]) if forward is _forward and not taps else len(z)
+    y = _labels(batch)
+    z = logits_of(forward(model, batch))
+    of_images = forward is _forward and not taps
+    n = len(batch[0]) if of_images else len(z)
     if len(z)!=n:
         raise ValueError(f'the model must return one row of logits an image, got {len(z)} rows for {n} images')
     features = {k: _features(model, s, k, z, y) for k,s in taps.items()}
     z = _precisely(z, dtype)
-    return Look(view, z, _finite(_softmax(z), 'logits'), features, y)
+    probs = _finite(_softmax(z), 'logits')
+    return Look(view, z, probs, features, y)
 
 # %% ../nbs/06_models.ipynb #9b250221
 def _doubt_head(seen, c):
     "Warn when the linear layer that was called last cannot make `c` logits"
     k = seen['module'].out_features
+    name = seen['name']
     if k not in (1, c):
-        warnings.warn(f'features are the input of {seen["name"]!r}, which makes {k} numbers of them, '
+        warnings.warn(f'features are the input of {name!r}, which makes {k} numbers of them, '
                       f'but there are {c} logits; if it is not the head, pass layer=', stacklevel=5)
 
 def _looks(model, batches, views, layers, device, run, dtype, progress, desc, name):
     "Each view of each batch"
-    grad,i = torch.is_grad_enabled(),-1
+    grad = torch.is_grad_enabled()
+    i = -1
     with ExitStack() as stack:
         model = stack.enter_context(frozen(model, device))
         taps = {k: stack.enter_context(tapped(model, k)) for k in layers}
-        at = next((t.device for t in chain(model.parameters(), model.buffers())), None)
+        at = _device(model)
         for i,batch in enumerate(tqdm(batches, desc=desc or None, unit='batch', disable=not progress)):
             for j,view in enumerate(views):
                 try: look = _one_look(model, batch, view, j, at, run, taps, dtype)
                 except ValueError as e: raise ValueError(f'batch {i}: {e}') from e
-                if not i and not j and None in taps: _doubt_head(taps[None], look.logits.shape[1])
+                first = i==0 and j==0
+                if first and None in taps: _doubt_head(taps[None], look.logits.shape[1])
                 with torch.set_grad_enabled(grad): yield look
     if i<0: raise ValueError(f'`{name}` must give at least one batch, got none (a generator that is used up?)')
+
+def _device(model):
+    "Where a model is, `None` if it holds no tensor"
+    tensors = chain(model.parameters(), model.buffers())
+    return next((t.device for t in tensors), None)
 
 def _one_look(model, batch, view, j, at, run, taps, dtype):
     "View `j` of a batch, seen by the model where it is"
     if run is None: batch = _as_batch(batch)
     if at is not None: batch = _move(batch, at)
-    return _read(model, _viewed(batch, view), run or _forward, taps, j, dtype)
+    seen = _viewed(batch, view)
+    return _read(model, seen, run or _forward, taps, j, dtype)
 
 # %% ../nbs/06_models.ipynb #69f29611
 def forward(
@@ -436,20 +502,23 @@ def forward(
 class _Npy:
     "A growing `.npy` file with the `append` of a list"
     def __init__(self, path):
-        self.path,self.n = path,0
+        self.path = path
+        self.n = 0
 
     def append(self, a):
         kind = a.dtype,a.shape[1:]
         if not self.n:
             self.kind = kind
             self.header('wb')
-        if kind!=self.kind: raise ValueError(f'batches differ: {self.path.stem} were {self.kind}, now {kind}')
+        name = self.path.stem
+        if kind!=self.kind: raise ValueError(f'batches differ: {name} were {self.kind}, now {kind}')
         with open(self.path, 'ab') as f: f.write(np.ascontiguousarray(a).data)
         self.n += len(a)
 
     def header(self, mode='r+b'):
-        dtype,shape = self.kind
-        facts = dict(descr=dtype.str, fortran_order=False, shape=(self.n, *shape))
+        dtype,row = self.kind
+        shape = self.n,*row
+        facts = dict(descr=dtype.str, fortran_order=False, shape=shape)
         with open(self.path, mode) as f: np.lib.format.write_array_header_1_0(f, facts)
 
 # %% ../nbs/06_models.ipynb #914e75a4
@@ -460,15 +529,20 @@ def _link(folder, to):
         try: os.link(f, to/f.name)
         except OSError: shutil.copy(f, to/f.name)
 
+def _column(folder, name)->Any:
+    "A list, or a growing file in `folder`"
+    return _Npy(folder/f'{name}.npy') if folder else []
+
 class _Columns:
     "What the batches of a pass add up to: lists, or growing files in the folders by layer"
     def __init__(self, names, folders):
-        self.names,self.folders = names,folders
+        self.names = names
+        self.folders = folders
         for d in folders.values(): d.mkdir()
         self.first:Any = next(iter(folders.values()), None)
-        self.features:dict[Any,Any] = {k: _Npy(folders[k]/'features.npy') if folders else [] for k in names}
-        self.logits:Any = _Npy(self.first/'logits.npy') if self.first else []
-        self.probs:Any = _Npy(self.first/'probs.npy') if self.first else []
+        self.features = {k: _column(folders.get(k), 'features') for k in names}
+        self.logits = _column(self.first, 'logits')
+        self.probs = _column(self.first, 'probs')
         self.labels:list = [] # strings grow wider: labels are written last
 
     def append(self, look):
@@ -480,15 +554,23 @@ class _Columns:
     def outputs(self):
         "`Outputs` by layer"
         labels = np.concatenate(self.labels) if self.labels else None
-        z,p = np.concatenate(self.logits),np.concatenate(self.probs)
-        return {k: Outputs(np.concatenate(x), z, p, labels, self.names[k]) for k,x in self.features.items()}
+        z = np.concatenate(self.logits)
+        p = np.concatenate(self.probs)
+        outs = {}
+        for k,batches in self.features.items():
+            x = np.concatenate(batches)
+            outs[k] = Outputs(x, z, p, labels, self.names[k])
+        return outs
 
     def finish(self):
         "Complete the files"
         for c in (self.logits, self.probs, *self.features.values()): c.header()
-        if self.labels: np.save(self.first/'labels.npy', np.concatenate(self.labels))
+        if self.labels:
+            labels = np.concatenate(self.labels)
+            np.save(self.first/'labels.npy', labels)
         for k,d in self.folders.items():
-            np.save(d/'name.npy', np.array(self.names[k]))
+            name = np.array(self.names[k])
+            np.save(d/'name.npy', name)
             _link(self.first, d)
 
 # %% ../nbs/06_models.ipynb #a6422285
@@ -515,7 +597,10 @@ def _mapped(homes):
     "Saved outputs by layer, which share what is the same"
     outs = {k: Outputs.load(p) for k,p in homes.items()}
     same = next(iter(outs.values()))
-    for o in outs.values(): o.logits,o.probs,o.labels = same.logits,same.probs,same.labels
+    for o in outs.values():
+        o.logits = same.logits
+        o.probs = same.probs
+        o.labels = same.labels
     return outs
 
 def _fill(columns, model, loader, **options):
@@ -535,13 +620,20 @@ def outputs(
     name:str='', # What tables, plots and the progress bar call the model
     progress:bool=True, # Show a progress bar
 ) -> Outputs|dict[str,Outputs]: # Features, logits, probabilities, labels; of a list of layers `Outputs` by layer
-    "What `model` says about the data of `loader`, in one forward pass"
+    """What `model` says about the data of `loader`, in one forward pass
+
+    >>> import torch, transfer_metrics as tm
+    >>> images, labels = torch.tensor([[1., 2.], [3., 4.]]), ['cat', 'dog']
+    >>> tm.outputs(torch.nn.Linear(2, 3), (images, labels), progress=False).features.tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
     several = not (layer is None or isinstance(layer, str))
     layers = _layers(layer)
     names = {k: f'{name}/{k}'.lstrip('/') if several else name for k in layers}
     homes = _homes(store, layers, several)
     with ExitStack() as stack:
-        columns = _Columns(names, {k: stack.enter_context(atomic(p)) for k,p in homes.items()})
+        folders = {k: stack.enter_context(atomic(p)) for k,p in homes.items()}
+        columns = _Columns(names, folders)
         _fill(columns, model, loader, layers=layers, device=device, forward=forward, desc=name, progress=progress)
         if homes: columns.finish()
     outs = _mapped(homes) if homes else columns.outputs()

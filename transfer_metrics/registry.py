@@ -23,9 +23,17 @@ import pandas as pd
 # %% ../nbs/03_registry.ipynb #3a2baa19
 def _limit(v): return f'{v:g}'.replace('inf', '∞').replace('-', '−')
 
+def _is_data(p): return p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+
 @dataclass(frozen=True)
 class Metric:
-    "What is known of a metric; called like its function"
+    """What is known of a metric; called like its function
+
+    >>> import transfer_metrics as tm
+    >>> known = tm.h_score.metric
+    >>> known.name, known.args, known.options['shrinkage']
+    ('h_score', ('features', 'labels'), None)
+    """
     name: str # name of the function
     f: Callable # the function
     unit: str # unit of its value
@@ -39,7 +47,7 @@ class Metric:
     @property
     def args(self) -> tuple[str,...]: # such as `('source_probs', 'source_labels', 'probs')`
         "Names of the data arguments: the parameters without a default"
-        return tuple(k for k,p in self._parameters() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
+        return tuple(k for k,p in self._parameters() if _is_data(p))
 
     @property
     def sources(self) -> tuple[str,...]: # such as `('source_probs', 'source_labels')`
@@ -60,7 +68,8 @@ class Metric:
     def area(self) -> str: # such as 'invariance'; '' for a function of somebody else
         "The subpackage that defines it"
         package,*folders = self.f.__module__.split('.')
-        return folders[0] if package=='transfer_metrics' and len(folders)>1 else ''
+        if package!='transfer_metrics' or len(folders)<2: return ''
+        return folders[0]
 
     @property
     def of_curves(self) -> bool: # `True` for those of learning curves and of loss-data curves
@@ -88,7 +97,8 @@ class Metric:
         "The value"
         free = self.free(bound)
         if len(free)==len(self.args): return self.f(*arrays, **bound)
-        return self.f(**dict(zip(free, arrays, strict=True)), **bound)
+        named = dict(zip(free, arrays, strict=True))
+        return self.f(**named, **bound)
 
 _registry: dict[str,Metric] = {}
 
@@ -103,9 +113,17 @@ def metric(
     higher_is_better:bool=True, # Direction
     state:Callable|None=None, # Makes its mergeable state, a `State`, from its options and the source's data
 ) -> Callable[[_F],_F]: # Decorator that returns its function, with the attribute `metric`
-    "Register a function as a metric"
+    """Register a function as a metric
+
+    >>> import transfer_metrics as tm
+    >>> known = tm.leep.metric # what its decorator has noted
+    >>> known.unit, known.interval, known.higher_is_better
+    ('nats', '(−∞, 0]', True)
+    """
     def _f(f):
-        f.metric = _registry[f.__name__] = Metric(f.__name__, f, unit, range, higher_is_better, source, state)
+        name = f.__name__
+        f.metric = Metric(name, f, unit, range, higher_is_better, source, state)
+        _registry[name] = f.metric
         return f
     return _f
 
@@ -115,35 +133,56 @@ def _homes() -> tuple[str,...]:
     "Modules of the package in which a function carries `@metric`"
     def decorates(module):
         *folders,name = module.split('.')[1:]
-        text = files('transfer_metrics').joinpath(*folders, f'{name}.py').read_text(encoding='utf-8')
+        file = files('transfer_metrics').joinpath(*folders, f'{name}.py')
+        text = file.read_text(encoding='utf-8')
         return re.search(r'^@metric\(', text, re.MULTILINE)
-    return tuple(filter(decorates, import_module('transfer_metrics._modidx').d['syms']))
+    modules = import_module('transfer_metrics._modidx').d['syms']
+    return tuple(filter(decorates, modules))
 
 def registry(
     area:str|None=None, # Only metrics of this subpackage, such as 'invariance'
 ) -> dict[str,Metric]: # Every metric of the package by name, in alphabetical order
-    "All registered metrics; imports the modules that define one and have not been imported yet"
+    """All registered metrics; imports the modules that define one and have not been imported yet
+
+    >>> import transfer_metrics as tm
+    >>> scores = tm.registry('transferability')
+    >>> scores['leep'].args, scores['logme'].unit
+    (('probs', 'labels'), 'nats per sample')
+    """
     homes = {m: m.split('.')[1] for m in _homes()}
     if area is not None and area not in homes.values():
-        raise ValueError(f'`area` must be one of {", ".join(sorted(set(homes.values())))}, got {area!r}')
+        areas = ', '.join(sorted(set(homes.values())))
+        raise ValueError(f'`area` must be one of {areas}, got {area!r}')
     for m,a in homes.items():
         if area in (None,a): import_module(m)
     return {k: m for k,m in sorted(_registry.items()) if area in (None,m.area)}
 
 # %% ../nbs/03_registry.ipynb #62304210
+def _row(m):
+    "A metric in the table"
+    args = ', '.join(m.args).replace('_', ' ')
+    better = 'higher' if m.higher_is_better else 'lower'
+    what = {'metric': m.name, 'computed from': args, 'unit': m.unit}
+    return what | dict(range=m.interval, better=better, source=m.source)
+
 def metrics(
     area:str|None=None, # Only metrics of this subpackage
 ) -> pd.DataFrame: # Columns `metric, computed from, unit, range, better, source`
-    "The table of metrics"
-    rows = [dict(metric=m.name, **{'computed from': ', '.join(m.args).replace('_', ' ')}, unit=m.unit, range=m.interval,
-                 better='higher' if m.higher_is_better else 'lower', source=m.source) for m in registry(area).values()]
-    return pd.DataFrame(rows)
+    """The table of metrics
+
+    >>> import transfer_metrics as tm
+    >>> table = tm.metrics('transferability').set_index('metric')
+    >>> table.loc['leep', 'computed from'], table.loc['leep', 'better']
+    ('probs, labels', 'higher')
+    """
+    return pd.DataFrame([_row(m) for m in registry(area).values()])
 
 # %% ../nbs/03_registry.ipynb #76b0dc58
 def _unknown(name, among):
     "The error for a name that is not there"
     near = difflib.get_close_matches(str(name), among, n=3) or sorted(among)
-    hint = f', did you mean {" or ".join(map(repr, near))}?' if len(near)<4 else '; `metrics()` lists them all'
+    listed = ' or '.join(map(repr, near))
+    hint = f', did you mean {listed}?' if len(near)<4 else '; `metrics()` lists them all'
     return ValueError(f'unknown metric {name!r}{hint}')
 
 def resolve(
@@ -164,7 +203,8 @@ def resolve(
     registered = getattr(m, 'metric', None)
     if registered is not None and registered.f is m: return registered,{}
     name = getattr(m, '__name__', type(m).__name__)
-    return Metric(name, m, '', (-math.inf,math.inf), True, ''),{}
+    anything = -math.inf,math.inf
+    return Metric(name, m, '', anything, True, ''),{}
 
 # %% ../nbs/03_registry.ipynb #fc4cdc2e
 def _several(metrics, among, default):
@@ -187,8 +227,10 @@ def resolve_all(
     if isinstance(given, Mapping): found = {k: resolve(m, known) for k,m in given.items()}
     else:
         found = {}
-        for m,options in (resolve(o, known) for o in given):
-            if found.setdefault(m.name, (m,options))!=(m,options):
+        for o in given:
+            m,options = resolve(o, known)
+            first = found.setdefault(m.name, (m,options))
+            if first!=(m,options):
                 raise ValueError(f'`metrics` has {m.name!r} twice; give each a name of its own: {{name: metric}}')
     if not found: raise ValueError('`metrics` must name at least one metric, got none')
     return found

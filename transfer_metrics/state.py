@@ -45,7 +45,8 @@ class State:
 
     def data(self) -> dict[str,Any]: # Tensors, numbers and lists by name, some of `fields` if there are no samples yet
         "The sums alone; they are the state's own, so copy them before it grows"
-        return {k: v for k in self.fields if (v := getattr(self, k)) is not None}
+        sums = {k: getattr(self, k) for k in self.fields}
+        return {k: v for k,v in sums.items() if v is not None}
 
     def restore(self,
         data:dict[str,Any], # As `data` gave it
@@ -59,7 +60,8 @@ class State:
         gather:Callable[[dict],list[dict]], # Gives a dict of tensors, numbers and lists to all; returns theirs, by rank
     ) -> Self: # A new state
         "The state of the samples of all processes; each of them has to call it"
-        first,*rest = (copy(self).restore(d) for d in gather(self.data()))
+        states = (copy(self).restore(d) for d in gather(self.data()))
+        first,*rest = states
         for o in rest:
             first.merge(o)
         return first
@@ -86,7 +88,8 @@ def some_samples(
 def _bound(f):
     "Name of a function, and what a `partial` of it binds"
     if not isinstance(f, partial): return getattr(f, '__name__', type(f).__name__)
-    return '_'.join([_bound(f.func), *(f'{k}_{v}' for k,v in f.keywords.items())])
+    options = [f'{k}_{v}' for k,v in f.keywords.items()]
+    return '_'.join([_bound(f.func), *options])
 
 class MeanState(State):
     "The mean of a quantity that each sample has"
@@ -104,7 +107,8 @@ class MeanState(State):
     ) -> Self: # Itself
         "Add samples"
         v = self.f(*arrays)
-        self.total += float(v.sum(dtype=torch.float64))
+        total = v.sum(dtype=torch.float64)
+        self.total += float(total)
         self.n += len(v)
         return self
 
@@ -131,17 +135,16 @@ def renumber(
     new:list, # Labels
 ) -> Tensor: # Position of each new label among `classes`, shape `[len(new)]`
     "Number labels by their place among those seen so far"
+    old = len(classes)
     index = {k: i for i,k in enumerate(classes)}
     where = [index.setdefault(k, len(index)) for k in new]
-    classes.extend(list(index)[len(classes):])
+    classes.extend([*index][old:])
     return torch.tensor(where, dtype=torch.long)
 
 # %% ../nbs/04_state.ipynb #dd27eac4
-_sums = 'n','shift','counts','sums','gram','squares','grams','q3','q4'
-
 class MomentState(State):
     "Moments of features by class, for any score that is a function of them"
-    fields = 'classes','largest',*_sums
+    fields = 'classes','largest',*Moments.fields
 
     def __init__(self,
         score:Callable[[Moments],float], # The score from the moments; a function of a module, or a `partial` of one
@@ -165,10 +168,13 @@ class MomentState(State):
         if self.moments is None: self.moments = Moments(mean_shift(x), 0, **self.how)
         d = len(self.moments.shift)
         if d!=x.shape[1]: raise ValueError(f'`features` must have {d} columns as before, got {x.shape[1]}')
-        m,where = self._with(self.moments, y.classes.tolist())
+        new = y.classes.tolist()
+        m,where = self._with(self.moments, new)
         at = m.shift.device
-        self.moments = m.update(x.to(at), where[y.codes.to(at)])
-        self.largest = max(self.largest, *(abs(float(o)) for o in torch.aminmax(x)))
+        codes = where[y.codes.to(at)]
+        self.moments = m.update(x.to(at), codes)
+        low,high = map(float, torch.aminmax(x))
+        self.largest = max(self.largest, abs(low), abs(high))
         return self
 
     def _with(self, m, new):
@@ -176,8 +182,10 @@ class MomentState(State):
         at = m.shift.device
         old = len(self.classes)
         where = renumber(self.classes, new).to(at)
-        if len(self.classes)>old: m = m.spread(torch.arange(old, device=at), len(self.classes))
-        return m,where
+        c = len(self.classes)
+        if c==old: return m,where
+        kept = torch.arange(old, device=at)
+        return m.spread(kept, c),where
 
     def merge(self,
         other:Self, # Of other samples; it is left as it is
@@ -189,14 +197,16 @@ class MomentState(State):
         e = len(other.moments.shift)
         if d!=e: raise ValueError(f'states must have equally many features, got {d} and {e}')
         m,where = self._with(self.moments, other.classes)
-        self.moments = m.plus(other.moments.spread(where, len(self.classes)))
+        c = len(self.classes)
+        self.moments = m.plus(other.moments.spread(where, c))
         self.largest = max(self.largest, other.largest)
         return self
 
     def value(self) -> float: # The score
         "The score of all samples so far"
         some_samples(self.moments)
-        if self.largest and power2(torch.tensor([self.largest], dtype=torch.float64))!=1:
+        largest = torch.tensor([self.largest], dtype=torch.float64)
+        if power2(largest)!=1:
             raise ValueError('`features` must have a largest magnitude between 1e-60 and 1e60 to be added up '
                              f'batch by batch, got {self.largest:.3g}; multiply them by a constant')
         moments:Any = copy(self.moments)
@@ -205,7 +215,8 @@ class MomentState(State):
     def data(self) -> dict[str,Any]: # Tensors, numbers and lists by name, only the latter if there are no samples yet
         "The sums alone; they are the state's own, so copy them before it grows"
         seen = dict(classes=list(self.classes), largest=self.largest)
-        return seen if self.moments is None else seen|{k: getattr(self.moments, k) for k in _sums}
+        if self.moments is None: return seen
+        return seen|{k: getattr(self.moments, k) for k in Moments.fields}
 
     def restore(self,
         data:dict[str,Any], # As `data` gave it
@@ -213,8 +224,10 @@ class MomentState(State):
         "Take over the sums in `data`, in place of its own"
         self.classes = list(data['classes'])
         self.largest = data['largest']
-        self.moments = Moments(data['shift'], 0, **self.how) if 'shift' in data else None
-        for k in _sums if self.moments else ():
+        self.moments = None
+        if 'shift' not in data: return self
+        self.moments = Moments(data['shift'], 0, **self.how)
+        for k in Moments.fields:
             setattr(self.moments, k, data[k])
         return self
 
@@ -237,7 +250,8 @@ class JointState(State):
     def _taken(self, probs, labels):
         "A batch as tensors"
         p = as_matrix(probs, self.name, shape='[n, c_s]')
-        return p,as_labels(labels, n=len(p), device=p.device)
+        y = as_labels(labels, n=len(p), device=p.device)
+        return p,y
 
     def count(self,
         probs:ArrayLike, # Source-class probabilities, shape `[b, c_s]`
@@ -245,9 +259,12 @@ class JointState(State):
     ) -> tuple[Tensor,Tensor]: # The probabilities, and the number of each sample's label among `targets`
         "Add samples to the joint"
         p,y = self._taken(probs, labels)
-        sums = class_sums(p, y.codes, len(y.classes), check=partial(check_simplex, name=self.name))
-        where = self.add(y.classes.tolist(), sums, y.codes.bincount())
-        return p,where[y.codes]
+        codes = y.codes
+        targets = y.classes.tolist()
+        check = partial(check_simplex, name=self.name)
+        sums = class_sums(p, codes, len(targets), check=check)
+        where = self.add(targets, sums, codes.bincount())
+        return p,where[codes]
 
     def add(self,
         targets:list, # Labels
@@ -265,10 +282,13 @@ class JointState(State):
         where = renumber(self.targets, targets)
         new = len(self.targets)-old
         if new:
-            self.joint = torch.cat([self.joint, self.joint.new_zeros(new, k)])
-            self.counts = torch.cat([self.counts, self.counts.new_zeros(new)])
-        self.joint.index_add_(0, where.to(at), joint.to(at))
-        self.counts.index_add_(0, where.to(at), counts.to(at))
+            no_probs = self.joint.new_zeros(new, k)
+            no_samples = self.counts.new_zeros(new)
+            self.joint = torch.cat([self.joint, no_probs])
+            self.counts = torch.cat([self.counts, no_samples])
+        own = where.to(at)
+        self.joint.index_add_(0, own, joint.to(at))
+        self.counts.index_add_(0, own, counts.to(at))
         return where.to(joint.device)
 
     def update(self,
@@ -342,23 +362,31 @@ class LookupState(JointState):
         "What some samples find in the joint"
         if self.joint is None: return 0.
         table = self.table(self.joint) if self.table else self.joint
-        return sum((self.look(table.to(p.device), p, c) for p,c in rows), 0.)
+        found = (self.look(table.to(p.device), p, c) for p,c in rows)
+        return sum(found, 0.)
 
     def value(self) -> float:
         "The score of all samples so far"
         some_samples(self.joint is not None)
-        total = self.looked_up(zip(self.probs, self.codes, strict=True)) if self.total is None else self.total
+        total = self.total
+        if total is None:
+            rows = zip(self.probs, self.codes, strict=True)
+            total = self.looked_up(rows)
         return self.score(total, self.counts)
 
     def sync(self, gather):
         "The state of the samples of all processes, with the total in place of the rows"
-        whole = copy(self).restore(dict(targets=[], probs=[], codes=[]))
-        for d in gather({k: v for k,v in self.data().items() if k in JointState.fields}):
-            JointState.merge(whole, copy(whole).restore(d))
+        nothing:dict[str,list] = dict(targets=[], probs=[], codes=[])
+        whole = copy(self).restore(nothing)
+        joint = {k: v for k,v in self.data().items() if k in JointState.fields}
+        for d in gather(joint):
+            other = copy(whole).restore(d)
+            JointState.merge(whole, other)
         where = renumber(whole.targets, self.targets)
-        own = ((p, where.to(c.device)[c]) for p,c in zip(self.probs, self.codes, strict=True))
-        mine = whole.looked_up(own)
-        whole.total = sum(d['total'] for d in gather(dict(total=mine)))
+        codes = (where.to(c.device)[c] for c in self.codes)
+        mine = whole.looked_up(zip(self.probs, codes, strict=True))
+        totals = [d['total'] for d in gather(dict(total=mine))]
+        whole.total = sum(totals)
         return whole
 
     def over(self, read):
@@ -374,13 +402,14 @@ class LookupState(JointState):
         known = len(self.targets)
         n = int(self.counts.sum())
         again = 0
-        for p,y in (self._taken(*o) for o in read()):
-            where = renumber(self.targets, y.classes.tolist()).to(p.device)
+        for batch in read():
+            p,y = self._taken(*batch)
+            where = renumber(self.targets, y.classes.tolist())
             if len(self.targets)>known:
                 raise ValueError('`labels` must be the same at each reading, '
                                  f'the second time there was also {self.targets[known]!r}')
             again += len(p)
-            yield p,where[y.codes]
+            yield p,where.to(p.device)[y.codes]
         if n!=again: raise ValueError(f'there must be the same samples at each reading, got {n} and then {again}')
 
 # %% ../nbs/04_state.ipynb #be6b7009
@@ -394,7 +423,8 @@ def _array(classes, codes):
 
 def _first_of(arg, args):
     "The argument that has as many rows as `arg`: the first of the source, or of the target"
-    return next(a for a in args if a.startswith('source')==arg.startswith('source'))
+    of_source = arg.startswith('source')
+    return next(a for a in args if a.startswith('source')==of_source)
 
 class RowsState(State):
     "All samples, for a score that is no function of sums"
@@ -417,14 +447,17 @@ class RowsState(State):
         *arrays:ArrayLike, # The data arguments of the metric
     ) -> Self: # Itself
         "Add samples"
-        batch = {a: self._batch(a, x) for a,x in zip(self.args, arrays, strict=True)}
+        given = zip(self.args, arrays, strict=True)
+        batch = {a: self._batch(a, x) for a,x in given}
         for a,(x,_) in batch.items():
             first = _first_of(a, self.args)
             n = len(batch[first][0])
             if len(x)!=n: raise ValueError(f'`{a}` must have as many entries as `{first}`, {n}, got {len(x)}')
         for a,(x,classes) in batch.items():
-            where = None if classes is None else renumber(self.classes[a], classes).to(x.device)
-            self.kept[a].append(x if where is None else where[x])
+            if classes is not None:
+                where = renumber(self.classes[a], classes)
+                x = where.to(x.device)[x]
+            self.kept[a].append(x)
         return self
 
     def _batch(self, arg, x):
@@ -434,12 +467,13 @@ class RowsState(State):
             y = as_labels(x, arg)
             return y.codes,y.classes.tolist()
         t = as_tensor(x, arg).clone()
-        if self.classes[arg]:
-            raise ValueError(f'`{arg}` must have one class a sample, as before, got shape {tuple(t.shape)}')
-        if not t.ndim: raise ValueError(f'`{arg}` must have one row a sample, got shape {tuple(t.shape)}')
-        shape = self.kept[arg][0].shape[1:] if self.kept[arg] else t.shape[1:]
-        if shape!=t.shape[1:]:
-            raise ValueError(f'`{arg}` must have rows of shape {tuple(shape)} as before, got {tuple(t.shape[1:])}')
+        shape = tuple(t.shape)
+        if self.classes[arg]: raise ValueError(f'`{arg}` must have one class a sample, as before, got shape {shape}')
+        if not t.ndim: raise ValueError(f'`{arg}` must have one row a sample, got shape {shape}')
+        row = shape[1:]
+        before = [tuple(kept.shape[1:]) for kept in self.kept[arg][:1]]
+        if before and before!=[row]:
+            raise ValueError(f'`{arg}` must have rows of shape {before[0]} as before, got {row}')
         return t,None
 
     def merge(self,
@@ -447,19 +481,32 @@ class RowsState(State):
     ) -> Self: # Itself
         "Add the samples of `other`"
         for a in self.args:
-            where = renumber(self.classes[a], other.classes[a])
-            self.kept[a] += [where.to(x.device)[x] if other.classes[a] else x for x in other.kept[a]]
+            classes = other.classes[a]
+            where = renumber(self.classes[a], classes)
+            batches = other.kept[a]
+            if classes: batches = [where.to(codes.device)[codes] for codes in batches]
+            self.kept[a] += batches
         return self
+
+    def _whole(self, arg):
+        "All rows of an argument, classes as labels"
+        batches = self.kept[arg]
+        at = batches[0].device
+        x = torch.cat([o.to(at) for o in batches])
+        classes = self.classes[arg]
+        return _array(classes, x) if classes else x
 
     def value(self) -> float: # The score
         "The score of all samples so far"
-        some_samples(self.kept[self.args[0]])
-        whole = {a: torch.cat([x.to(xs[0].device) for x in xs]) for a,xs in self.kept.items()}
-        return float(self.f(*(_array(self.classes[a], x) if self.classes[a] else x for a,x in whole.items())))
+        first = self.args[0]
+        some_samples(self.kept[first])
+        arrays = (self._whole(a) for a in self.args)
+        return float(self.f(*arrays))
 
     def data(self) -> dict[str,Any]: # Tensors and lists by name
         "The samples; they are the state's own, so copy them before it grows"
-        return self.kept|{f'{a}_classes': k for a,k in self.classes.items()}
+        classes = {f'{a}_classes': k for a,k in self.classes.items()}
+        return self.kept|classes
 
     def restore(self,
         data:dict[str,Any], # As `data` gave it
@@ -472,7 +519,8 @@ class RowsState(State):
 # %% ../nbs/04_state.ipynb #b90d1aeb
 def _mean_state(f, fit, **options):
     bound = fit(**options) if fit else options
-    return MeanState(partial(f, **bound) if bound else f)
+    if bound: f = partial(f, **bound)
+    return MeanState(f)
 
 def by_mean(
     f:Callable, # From the target's data, and options or what `fit` gives by name, to `[b]` numbers
@@ -484,8 +532,9 @@ def by_mean(
 
 def _moment_state(score, norms, second, check, **options):
     if check: check(**options)
+    of = partial(score, **options)
     need = bool(options[norms]) if isinstance(norms, str) else norms
-    return MomentState(partial(score, **options), norms=need, second=second)
+    return MomentState(of, norms=need, second=second)
 
 def by_moments(
     score:Callable[...,float], # From `Moments` to the score; gets the options by name
@@ -499,7 +548,8 @@ def by_moments(
 
 def _joint_state(score, look, table, name, **options):
     of = partial(score, **options)
-    return LookupState(of, look=look, table=table, name=name) if look else JointState(of, name=name)
+    if not look: return JointState(of, name=name)
+    return LookupState(of, look=look, table=table, name=name)
 
 def by_joint(
     score:Callable[...,float], # From the joint and the samples of each label to the score; gets the options by name
@@ -517,7 +567,8 @@ def _check_bound(m, bound):
     if m.of_curves:
         raise ValueError(f'{m.name} is computed from learning curves and not from samples, '
                          f'so there is nothing to add up; call it with `{"`, `".join(m.args)}`')
-    wrong = [k for k in bound if k not in (*m.options,*m.sources)]
+    there = *m.options,*m.sources
+    wrong = [k for k in bound if k not in there]
     if wrong: raise ValueError(f'{m.name} has no option `{wrong[0]}`')
     lacking = [a for a in m.sources if a not in bound]
     if lacking and len(lacking)<len(m.sources):
@@ -527,9 +578,16 @@ def state_of(
     f:str|Callable|Metric, # A metric, as `resolve` takes it
     **options, # Of the metric; and data of the source by name, so that `update` takes those of the target
 ) -> State: # Without samples
-    "What has to be remembered of samples to compute the metric `f`"
+    """What has to be remembered of samples to compute the metric `f`
+
+    >>> import transfer_metrics as tm
+    >>> state = tm.state_of('leep').update([[.9, .1]], ['cat'])
+    >>> round(state.update([[.2, .8]], ['dog']).value(), 3)
+    -0.291
+    """
     m,bound = resolve(f)
     bound = bound|options
     _check_bound(m, bound)
-    if m.state and set(m.sources)<=set(bound): return m.state(**m.options|bound)
+    complete = set(m.sources)<=set(bound)
+    if m.state and complete: return m.state(**m.options|bound)
     return RowsState(partial(m, **bound), m.free(bound))

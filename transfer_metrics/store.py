@@ -45,13 +45,18 @@ def _parse(line, kinds):
         return *values,key
     except (ValueError, StopIteration, csv.Error): return None
 
-def _text(v): return repr(float(v)) if isinstance(v, (float,np.floating)) else v
+def _text(v):
+    is_float = isinstance(v, (float,np.floating))
+    return repr(float(v)) if is_float else v
 
 def _format(rows):
     "Lines of a CSV file"
     f = io.StringIO()
-    csv.writer(f, lineterminator='\n').writerows([_text(v) for v in row] for row in rows)
+    writer = csv.writer(f, lineterminator='\n')
+    for row in rows: writer.writerow([_text(v) for v in row])
     return f.getvalue()
+
+def _dtype(kind): return 'object' if kind is str else np.dtype(kind)
 
 # %% ../nbs/07_store.ipynb #b70f996c
 class RowStore:
@@ -79,14 +84,17 @@ class RowStore:
     ) -> None: # Nothing; the results are on the disk
         "Add results at the end of the file, in one write that has reached the disk when this returns"
         text = _format(rows)
-        fd = os.open(self.path, os.O_RDWR|os.O_CREAT|os.O_APPEND|getattr(os, 'O_BINARY', 0), 0o666)
+        binary = getattr(os, 'O_BINARY', 0)
+        flags = os.O_RDWR|os.O_CREAT|os.O_APPEND|binary
+        fd = os.open(self.path, flags, 0o666)
         try:
             size = os.lseek(fd, 0, os.SEEK_END)
             if not size: text = f'{self.header}\n{text}'
             elif os.lseek(fd, size-1, os.SEEK_SET)>=0 and os.read(fd, 1)!=b'\n': text = '\n'+text
             data = text.encode()
             while data:
-                data = data[os.write(fd, data):]
+                written = os.write(fd, data)
+                data = data[written:]
             os.fsync(fd)
         finally: os.close(fd)
 
@@ -94,11 +102,14 @@ class RowStore:
         key:str|None=None, # Fingerprint of a result; `None` for all
     ) -> pd.DataFrame: # The columns and `key`, in the order of the file
         "Results in the file"
-        text = self.path.read_text(encoding='utf8', errors='replace') if self.path.exists() else ''
-        parsed = (_parse(line, self.columns.values()) for line in text.split('\n'))
+        there = self.path.exists()
+        text = self.path.read_text(encoding='utf8', errors='replace') if there else ''
+        kinds = self.columns.values()
+        parsed = (_parse(line, kinds) for line in text.split('\n'))
         rows = [r for r in parsed if r and key in (None,r[-1])]
-        kinds = {k: 'object' if t is str else np.dtype(t) for k,t in self.columns.items()}
-        return pd.DataFrame(rows, columns=[*self.columns,'key']).astype(kinds)
+        frame = pd.DataFrame(rows, columns=[*self.columns,'key'])
+        dtypes = {k: _dtype(kind) for k,kind in self.columns.items()}
+        return frame.astype(dtypes)
 
 # %% ../nbs/07_store.ipynb #c9947fb1
 _plain = bool,int,float,str,bytes,tuple
@@ -106,21 +117,29 @@ _foreign = {*sys.stdlib_module_names,'torch','numpy','pandas'} # whose classes c
 
 def _code(c):
     "Instructions, names and constants of compiled code, without its place in a file"
-    return [c.co_code, c.co_names, [_code(k) if isinstance(k, types.CodeType) else k for k in c.co_consts]]
+    constants = [_code(k) if isinstance(k, types.CodeType) else k for k in c.co_consts]
+    return [c.co_code, c.co_names, constants]
 
 def _names(c, kinds=('LOAD_GLOBAL','LOAD_NAME')):
     "Names that compiled code looks up in its module, those of functions inside it too"
-    inner = [_names(k, kinds) for k in c.co_consts if isinstance(k, types.CodeType)]
-    return {o.argval for o in dis.get_instructions(c) if o.opname in kinds}.union(*inner)
+    nested = [k for k in c.co_consts if isinstance(k, types.CodeType)]
+    inner = [_names(k, kinds) for k in nested]
+    own = {o.argval for o in dis.get_instructions(c) if o.opname in kinds}
+    return own.union(*inner)
 
-def _root(o): return (getattr(o, '__module__', None) or '').partition('.')[0]
+def _root(o):
+    module = getattr(o, '__module__', None) or ''
+    return module.partition('.')[0]
 
 def _is_code(v): return isinstance(v, (types.FunctionType,type,partial)) or hasattr(v, '__wrapped__')
+
+def _is_telling(v): return isinstance(v, _plain) or _is_code(v)
 
 def _is_table(v):
     "Whether `v` is a dict of functions or plain values by name"
     if not isinstance(v, dict) or not v: return False
-    return all(isinstance(k, str) and (_is_code(o) or isinstance(o, _plain)) for k,o in v.items())
+    if not all(isinstance(k, str) for k in v): return False
+    return all(map(_is_telling, v.values()))
 
 # %% ../nbs/07_store.ipynb #2efd1534
 def _globals(f):
@@ -130,7 +149,8 @@ def _globals(f):
     for k in sorted(_names(f.__code__)):
         v = f.__globals__.get(k)
         if isinstance(v, types.ModuleType) and v.__name__.partition('.')[0]=='transfer_metrics':
-            found |= {f'{k}.{n}': vars(v)[n] for n in attributes if n in vars(v)}
+            members = vars(v)
+            found |= {f'{k}.{n}': members[n] for n in attributes if n in members}
         else: found[k] = v
     return found
 
@@ -142,32 +162,47 @@ def _mentioned(v, module):
 
 def _function(f):
     "What a function's result depends on, as far as that can be seen"
-    telling = {k: v for k,v in _globals(f).items() if isinstance(v, _plain) or _is_code(v) or _is_table(v)}
+    telling = {k: v for k,v in _globals(f).items() if _is_telling(v) or _is_table(v)}
     used = {k: _mentioned(v, f.__module__) for k,v in telling.items()}
-    cells = [c.cell_contents for c in f.__closure__ or () if c!=types.CellType()]
-    return [_code(f.__code__), f.__defaults__, f.__kwdefaults__, cells, used, vars(f).get('metric')]
+    closure = f.__closure__ or ()
+    empty = types.CellType()
+    captured = [c.cell_contents for c in closure if c!=empty]
+    code = _code(f.__code__)
+    metric = vars(f).get('metric')
+    return [code, f.__defaults__, f.__kwdefaults__, captured, used, metric]
+
+def _behind(member):
+    "The function behind a class or static method or a property; anything else itself"
+    getter = getattr(member, 'fget', member)
+    return getattr(member, '__func__', getter)
 
 def _class(c):
     "Name of a class; unless it is foreign, also its bases, constants and methods"
     if _root(c) in _foreign: return [c.__module__, c.__qualname__]
-    members = {k: getattr(v, '__func__', getattr(v, 'fget', v)) for k,v in sorted(vars(c).items())}
-    methods = [v for v in members.values() if isinstance(v, types.FunctionType) and v.__module__==c.__module__]
-    constants = {k: v for k,v in members.items() if isinstance(v, _plain) and not k.startswith('__')}
+    members = {k: _behind(v) for k,v in sorted(vars(c).items())}
+    functions = [v for v in members.values() if isinstance(v, types.FunctionType)]
+    methods = [f for f in functions if f.__module__==c.__module__]
+    plain = {k: v for k,v in members.items() if isinstance(v, _plain)}
+    constants = {k: v for k,v in plain.items() if not k.startswith('__')}
     return [c.__qualname__, c.__bases__, methods, constants]
 
 # %% ../nbs/07_store.ipynb #83954cef
 def _network(m):
     "What the outputs of a network depend on"
     classes = {type(o) for o in m.modules()}
-    own = sorted((c for c in classes if _root(c)!='torch'), key=lambda c: (c.__qualname__, c.__module__))
+    own = [c for c in classes if _root(c)!='torch']
+    own.sort(key=lambda c: (c.__qualname__, c.__module__))
     return [repr(m), m.state_dict(), own]
 
 def _any(o):
     "What tells an object of any class from others"
     shown = repr(o)
-    inside = dict(sorted(vars(o).items())) if hasattr(o, '__dict__') and not isinstance(o, types.ModuleType) else None
-    known = _root(o)=='transfer_metrics' or isinstance(vars(type(o)).get('__call__'), types.FunctionType)
-    return ['' if ' at 0x' in shown else shown, inside, type(o) if known else None]
+    if ' at 0x' in shown: shown = ''
+    is_open = hasattr(o, '__dict__') and not isinstance(o, types.ModuleType)
+    inside = dict(sorted(vars(o).items())) if is_open else None
+    call = vars(type(o)).get('__call__')
+    known = _root(o)=='transfer_metrics' or isinstance(call, types.FunctionType)
+    return [shown, inside, type(o) if known else None]
 
 def _parts(o):
     "An object as a list of simpler ones"
@@ -184,11 +219,16 @@ def _parts(o):
 # %% ../nbs/07_store.ipynb #fbe7fe9b
 def _bytes(a):
     "Type and shape, and content, of an array or tensor"
-    told = f'{a.dtype}{tuple(a.shape) if isinstance(a, Tensor) else a.shape}'.encode()
-    if isinstance(a, Tensor): return told,a.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy()
-    return told,np.ascontiguousarray(a).view(np.uint8) if a.size and a.ndim else a.tobytes()
+    told = f'{a.dtype}{tuple(a.shape)}'.encode()
+    if isinstance(a, Tensor):
+        flat = a.detach().cpu().contiguous().view(-1)
+        return told,flat.view(torch.uint8).numpy()
+    if not a.size or not a.ndim: return told,a.tobytes()
+    return told,np.ascontiguousarray(a).view(np.uint8)
 
-def _is_array(o): return isinstance(o, (Tensor,np.generic)) or isinstance(o, np.ndarray) and not o.dtype.hasobject
+def _is_array(o):
+    if isinstance(o, np.ndarray): return not o.dtype.hasobject
+    return isinstance(o, (Tensor,np.generic))
 
 class _Digest:
     "SHA-256 of objects; functions and classes once each, after all that mentions them"
@@ -198,11 +238,13 @@ class _Digest:
         self.waiting:list = []
         self.feed(objects, [])
         for o in self.waiting: # grows meanwhile
-            self.feed(_class(o) if isinstance(o, type) else _function(o), [])
+            parts = _class(o) if isinstance(o, type) else _function(o)
+            self.feed(parts, [])
 
     def feed(self, o, above):
         "Take in one object; `above` are those that it is part of"
-        self.sha.update(f'{type(o).__qualname__}('.encode())
+        kind = type(o).__qualname__
+        self.sha.update(f'{kind}('.encode())
         if o is None or isinstance(o, (bool,int,float,complex,str)): self.sha.update(repr(o).encode())
         elif isinstance(o, bytes): self.sha.update(o)
         elif isinstance(o, (types.FunctionType,type)): self.mention(o)
@@ -219,7 +261,8 @@ class _Digest:
         if id(o) not in self.numbers:
             self.numbers[id(o)] = len(self.waiting)
             self.waiting.append(o)
-        self.sha.update(str(self.numbers[id(o)]).encode())
+        number = str(self.numbers[id(o)])
+        self.sha.update(number.encode())
 
 def fingerprint(
     *objects:Any, # Data, options, functions
@@ -232,7 +275,8 @@ def error_text(
     e:BaseException, # What was raised
 ) -> str: # Such as `ValueError: the message`
     "An error in one line"
-    return ' '.join(f'{type(e).__name__}: {e}'.split())
+    text = f'{type(e).__name__}: {e}'
+    return ' '.join(text.split())
 
 class Item(NamedTuple):
     "Something to compute, and the results that it promises"
@@ -257,7 +301,9 @@ _home = [os.getpid()] # a list, which no fingerprint looks into
 
 class _Parcel:
     "What a worker gets"
-    def __init__(self, *args): self.args,self.id = args,uuid4().hex
+    def __init__(self, *args):
+        self.args = args
+        self.id = uuid4().hex
 
     def __dask_tokenize__(self):
         "An id, or else Dask would hash all weights, and not do again what has failed"
@@ -274,7 +320,8 @@ def workers(
     "How many items an executor computes at once, as far as it tells"
     known = getattr(executor, '_max_workers', None)
     client = getattr(executor, '_client', None) # of Dask
-    return known or (client and sum(client.ncores().values())) or os.cpu_count() or 1
+    if client and not known: known = sum(client.ncores().values())
+    return known or os.cpu_count() or 1
 
 def _submitted(executor, parcel):
     "The future of a parcel, also if the executor takes no more"
@@ -293,7 +340,8 @@ def _futures(f, todo, executor, names):
         while True:
             for i,(item,missing) in islice(todo, most-len(running)):
                 names[i] = item.name
-                running[_submitted(executor, _Parcel(f, item.given, missing))] = i,item,missing
+                future = _submitted(executor, _Parcel(f, item.given, missing))
+                running[future] = i,item,missing
             if not running: return
             for o in wait(running, return_when=FIRST_COMPLETED).done:
                 yield *running.pop(o),o
@@ -303,10 +351,12 @@ def _futures(f, todo, executor, names):
 
 def _died(lost, n, unit, path):
     "What to say when workers die"
-    names = ', '.join(lost[:5])+(f' and {len(lost)-5} more' if len(lost)>5 else '')
+    names = ', '.join(lost[:5])
+    if len(lost)>5: names += f' and {len(lost)-5} more'
     kept = 'Pass store= to keep what is finished'
     if path: kept = f'What was finished is in {path}: the same call goes on from there'
-    which = f'{len(lost)} of {n} {unit}s' if n else f'these {unit}s, and those after them,'
+    which = f'these {unit}s, and those after them,'
+    if n: which = f'{len(lost)} of {n} {unit}s'
     return (f'a worker died before {which} were done: {names}. It may have run out of memory, or could not import '
             'the class of a model (put it in a module, and the start of the program under '
             f'`if __name__ == "__main__":`). {kept}')
@@ -327,19 +377,25 @@ class Book:
         self.columns = dict(columns)
         self.names = [*names]
         self.measured = {k: t for k,t in columns.items() if k not in names}
-        self.blank = tuple({float: math.nan, int: 0, str: ''}[t] for t in self.measured.values())
+        blanks = {float: math.nan, int: 0, str: ''}
+        self.blank = tuple(blanks[kind] for kind in self.measured.values())
         self.file = None if path is None else RowStore(path, columns)
-        self.known = self._read(self.file, same, whole) if self.file is not None and resume else {}
+        self.known:dict[Any,list[tuple]] = {}
+        if self.file is not None and resume: self.known = self._read(self.file, same, whole)
         self.failed:dict[Any,list[tuple]] = {}
 
     def _read(self, file, same, whole):
         "Results in the file, of the same the newest"
         found:dict[str,dict] = {}
-        at = [list(self.measured).index(k) for k in same]
-        for *row,key in file.frame()[[*self.measured,'key']].itertuples(index=False, name=None):
-            found.setdefault(key, {})[tuple(row[i] for i in at)] = tuple(row)
+        measured = list(self.measured)
+        at = [measured.index(k) for k in same]
+        table = file.frame()[[*measured,'key']]
+        for *row,key in table.itertuples(index=False, name=None):
+            which = tuple(row[i] for i in at)
+            found.setdefault(key, {})[which] = tuple(row)
         results = {k: list(rows.values()) for k,rows in found.items()}
-        return {k: rows for k,rows in results.items() if whole is None or whole(rows)}
+        if whole is None: return results
+        return {k: rows for k,rows in results.items() if whole(rows)}
 
     def key(self,
         *what:Any, # Data, options, and the functions that compute
@@ -351,7 +407,8 @@ class Book:
         key:Any, # Of a result that is known or was tried
     ) -> list[tuple]: # The measured columns, and the error, which is empty if there is none
         "Rows of one result"
-        return [(*r, '') for r in self.known[key]] if key in self.known else self.failed[key]
+        if key not in self.known: return self.failed[key]
+        return [(*r, '') for r in self.known[key]]
 
     def run(self,
         f:Callable, # From what an item holds and the missing labels to `(label, rows, error)`, of measured columns
@@ -373,15 +430,17 @@ class Book:
                 tell(item)
             return
         names:dict[int,str] = {} # of what is under way
+        all_listed = isinstance(items, Sequence)
         with closing(_futures(f, todo, executor, names)) as futures:
-            self._elsewhere(futures, names, isinstance(items, Sequence), tell, unit)
+            self._elsewhere(futures, names, all_listed, tell, unit)
 
     def _missing(self, items, tell):
         "Items of which something is missing, and the labels of that"
         begun:set = set()
         for item in items:
-            missing = [k for k,(key,_) in item.results.items() if key not in self.known and key not in begun]
-            begun.update(item.results[k][0] for k in missing)
+            keys = {label: key for label,(key,_) in item.results.items()}
+            missing = [label for label,key in keys.items() if key not in self.known and key not in begun]
+            begun.update(keys[label] for label in missing)
             if missing: yield item,missing
             else: tell(item)
 
@@ -394,14 +453,17 @@ class Book:
                 broken = e
                 if all_listed: continue # to learn the names of all that is lost
                 break
-            except Exception as e: found = [(k, None, error_text(e)) for k in missing]
+            except Exception as e:
+                why = error_text(e)
+                found = [(k, None, why) for k in missing]
             self._keep(item, found)
             n += 1
             del names[i]
             tell(item)
         if broken is None: return
-        of = n+len(names) if all_listed else None
-        raise BrokenExecutor(_died([*names.values()], of, unit, self.path)) from broken
+        lost = [*names.values()]
+        of = n+len(lost) if all_listed else None
+        raise BrokenExecutor(_died(lost, of, unit, self.path)) from broken
 
     def _keep(self, item, found):
         "Put results into the book; into the file at most ten times a second, and all at the end"
@@ -424,8 +486,11 @@ class Book:
             return []
         self.known[key] = [tuple(r) for r in rows]
         named = dict(zip(self.names, names, strict=True))
-        full = [named | dict(zip(self.measured, r, strict=True)) for r in rows]
-        return [(*(r[k] for k in self.columns), key) for r in full] if isinstance(key, str) else []
+        lines = []
+        for r in rows:
+            full = named | dict(zip(self.measured, r, strict=True))
+            lines.append((*(full[k] for k in self.columns), key))
+        return lines if isinstance(key, str) else []
 
     def _write(self, rows):
         if rows and self.file is not None: self.file.append(rows)
@@ -438,7 +503,8 @@ def atomic(
     "A scratch path on the same disk that takes the place of `path` if all goes well, and vanishes if not"
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f'.{path.name}.', dir=path.parent))
+    made = tempfile.mkdtemp(prefix=f'.{path.name}.', dir=path.parent)
+    scratch = Path(made)
     try:
         yield scratch/path.name
         if path.is_dir(): path.rename(scratch/'old')
@@ -464,7 +530,9 @@ class Checkpoint:
         "Read the state"
         if self.path is None or not self.path.exists(): return None
         try: saved = torch.load(self.path, map_location='cpu', weights_only=True)
-        except _damaged as e: return self._refuse(f'is not a checkpoint ({type(e).__name__}); choose another path', e)
+        except _damaged as e:
+            kind = type(e).__name__
+            return self._refuse(f'is not a checkpoint ({kind}); choose another path', e)
         if isinstance(saved, dict) and saved.pop('key', None)==self.key: return saved
         return self._refuse('is of another training (other model, data, options or release); '
                             'choose another path or delete it')
@@ -477,4 +545,5 @@ class Checkpoint:
     ) -> None: # Nothing; the file is whole at any moment
         "Write the state"
         if self.path is None: return
-        with atomic(self.path) as scratch: torch.save(dict(state, key=self.key), scratch)
+        saved = dict(state, key=self.key)
+        with atomic(self.path) as scratch: torch.save(saved, scratch)

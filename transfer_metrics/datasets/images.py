@@ -19,7 +19,8 @@ import torch
 from torch import nn
 from torch.utils.data import Dataset
 from ..core import ArrayLike
-from ..samples import as_images, stratified_subset
+from ..containers import as_images
+from ..samples import stratified_subset
 
 # %% ../../nbs/datasets/02_images.ipynb #b733b178
 def _rgb(x):

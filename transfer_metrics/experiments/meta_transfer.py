@@ -28,7 +28,7 @@ from .. import __version__
 from ..checks import number, one_of, whole
 from ..core import ArrayLike, as_tensor
 from ..models import features_seen, frozen, tapped
-from ..samples import pixels
+from ..containers import pixels
 from ..store import Checkpoint, fingerprint
 from .episodes import check_episodes, draw_episode, episode_sizes
 from .few_shot_heads import LinearHead, MahalanobisHead, SetEncoder

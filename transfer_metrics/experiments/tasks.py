@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from ..checks import whole
 from ..core import ArrayLike, as_labels
-from ..samples import rows
+from ..containers import rows
 
 # %% ../../nbs/experiments/01_tasks.ipynb #8134e174
 def _taken(data, idx):

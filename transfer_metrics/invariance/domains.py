@@ -21,7 +21,7 @@ from torch.nn.functional import affine_grid, avg_pool2d, grid_sample
 from ..checks import known, whole
 from ..core import ArrayLike, as_tensor
 from ..datasets.images import load_dataset
-from ..samples import as_images, pixels
+from ..containers import as_images, pixels
 
 # %% ../../nbs/invariance/10_domains.ipynb #2c9476d1
 class ImageSet(NamedTuple):
