@@ -9,7 +9,6 @@ __all__ = ['curves']
 
 # %% ../../nbs/cli/04_curves.ipynb #a533385a
 from pathlib import Path
-from typing import Any
 from .common import command, show, write
 
 # %% ../../nbs/cli/04_curves.ipynb #d27f3a22
@@ -24,8 +23,7 @@ def _curve(path, direction):
     if missing := {'n','perf'}-set(df.columns):
         raise ValueError(
             f'{path} must have the columns n, perf and, for several runs, run; it lacks {", ".join(sorted(missing))}')
-    kind:Any = Curve # `from_frame` is patched in
-    return kind.from_frame(df, direction=direction)
+    return Curve.from_frame(df, direction=direction)
 
 @command('base', 'transfer')
 def curves(

@@ -9,7 +9,7 @@ __all__ = ['Predictions', 'cifar101_predictions', 'digits_curves']
 
 # %% ../../nbs/datasets/04_published.ipynb #b7071015
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 if TYPE_CHECKING: from transfer_metrics.learning_curves.curve import Curve
@@ -41,6 +41,5 @@ def digits_curves(
     from transfer_metrics.learning_curves.curve import Curve
     if which not in ('noisy','disjoint'): raise ValueError(f"`which` must be 'noisy' or 'disjoint', got {which!r}")
     with (files('transfer_metrics.datasets')/f'digits_{which}.csv').open() as f: df = pd.read_csv(f)
-    kind:Any = Curve # `from_frame` is patched in
-    base,transfer = (kind.from_frame(df[df.task==k]) for k in ('base','transfer'))
+    base,transfer = (Curve.from_frame(df[df.task==k]) for k in ('base','transfer'))
     return base,transfer

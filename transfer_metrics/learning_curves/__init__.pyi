@@ -1,4 +1,6 @@
 # Written by docs/stubs.py: do not edit
+from .asymptote import AsymptoteFit as AsymptoteFit
+from .asymptote import fit_law as fit_law
 from .bootstrap import bootstrap as bootstrap
 from .bootstrap import bootstrap_all as bootstrap_all
 from .bootstrap import pair_metrics as pair_metrics
@@ -6,7 +8,6 @@ from .compare import compare_curves as compare_curves
 from .compare import missed_by_base as missed_by_base
 from .compare import missed_by_transfer as missed_by_transfer
 from .compare import plot_transfer as plot_transfer
-from .curve import AsymptoteFit as AsymptoteFit
 from .curve import at_levels as at_levels
 from .curve import check_curves as check_curves
 from .curve import Curve as Curve
@@ -24,6 +25,11 @@ from .jumpstart import transfer_ratio as transfer_ratio
 from .relative_reduction import average_relative_reduction as average_relative_reduction
 from .relative_reduction import average_symmetric_reduction as average_symmetric_reduction
 from .relative_reduction import relative_reduction as relative_reduction
+from .runs import as_numbers as as_numbers
+from .runs import rows_named as rows_named
+from .runs import Runs as Runs
+from .runs import runs_of_arrays as runs_of_arrays
+from .runs import runs_of_frame as runs_of_frame
 from .speedup import integrated_speedup as integrated_speedup
 from .speedup import mean_log_speedup as mean_log_speedup
 from .speedup import mean_over_levels as mean_over_levels

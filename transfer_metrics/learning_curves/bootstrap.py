@@ -15,15 +15,17 @@ from typing import NamedTuple
 import numpy as np
 from .. import stats
 from ..checks import one_of
-from ..core import ArrayLike, as_tensor
+from ..core import ArrayLike
 from ..registry import Metric, registry, resolve
 from .curve import Curve, check_curves, replicates
+from .runs import as_numbers
 from ..stats import Estimate, canonical, check_resampling
 
 # %% ../../nbs/learning_curves/05_bootstrap.ipynb #e4ff3638
 def _mean_curves(x, runs=None, items=None):
     "Mean curves of `x`, `[r, k]` or, if `items` are weighted, `[r, k, m]`: one for each row of weights"
-    y = x.mean(0) if runs is None else np.tensordot(runs, x, 1)
+    if runs is not None: y = np.tensordot(runs, x, 1)
+    else: y = x.mean(0)
     if items is None: return y
     if runs is None: return items@y.T
     both = y@items[:,:,None]
@@ -38,13 +40,16 @@ class _Plan(NamedTuple):
 
 def _scores(x, curve, name):
     "Scores of the items of one side, shape `[r, k, m]`"
-    x = as_tensor(x, f'items of {name}').double().cpu().numpy()
-    x = x[None] if x.ndim==2 else x
-    if x.ndim!=3 or x.shape[:2]!=curve.runs.shape or not x.size:
-        wanted = f'[runs, k, items] for {len(curve.runs)} runs of {len(curve.n)} points'
+    x = as_numbers(x, f'items of {name}')
+    if x.ndim==2: x = x[None]
+    perf = curve.runs
+    if x.ndim!=3 or x.shape[:2]!=perf.shape or not x.size:
+        r,k = perf.shape
+        wanted = f'[runs, k, items] for {r} runs of {k} points'
         raise ValueError(f'`items` of {name} must be {wanted}, got shape {x.shape}')
-    gap = abs(x.mean(2)-curve.runs).max()
-    if gap<=1e-6*max(1, abs(curve.runs).max()): return x
+    gap = abs(x.mean(2)-perf).max()
+    largest = abs(perf).max()
+    if gap<=1e-6*max(1, largest): return x
     raise ValueError(f'`items` of {name} must average to its `perf`, in the order of `n`; they are {gap:.3g} off')
 
 def _check_sides(sides, resample, items):
@@ -56,17 +61,20 @@ def _check_sides(sides, resample, items):
     if (items is None)!=(resample=='runs'):
         use = 'are needed for' if items is None else 'have no use with'
         raise ValueError(f'`items`, the scores of the items of base and transfer, {use} resample={resample!r}')
+    if items is None: return
     pair = isinstance(items, (tuple,list)) and len(items)==2
-    if items is not None and not pair: raise ValueError('`items` must be a pair of arrays, of base and of transfer')
+    if not pair: raise ValueError('`items` must be a pair of arrays, of base and of transfer')
 
 # %% ../../nbs/learning_curves/05_bootstrap.ipynb #3fa764c3
 _axes = dict(runs=0, items=2) # of the data, by kind of unit
 
 def _sizes(data, resample, paired):
     "How many units of each kind each side has, checked"
-    kinds = [k for k in _axes if resample in (k,'both')]
-    size = {k: [x.shape[_axes[k]] for x in data] for k in kinds}
-    for k,(b,t) in size.items():
+    kinds = _axes if resample=='both' else [resample]
+    size = {}
+    for k in kinds:
+        axis = _axes[k]
+        size[k] = b,t = [x.shape[axis] for x in data]
         if min(b, t)<2: raise ValueError(f'`resample` needs at least two {k} on each side, got {b} and {t}')
         if paired and b!=t: raise ValueError(f'`paired` needs as many {k} on both sides, got {b} and {t}')
     return size
@@ -75,18 +83,24 @@ def _put(data, keys, axis, paired):
     "`data` with the units along `axis` in canonical order of `keys`, pairs kept"
     orders = [canonical(o) for o in keys]
     if paired: orders = [canonical(*keys)]*2
-    return [np.take(x, order, axis) for x,order in zip(data, orders, strict=True)]
+    pairs = zip(data, orders, strict=True)
+    return [np.take(x, order, axis) for x,order in pairs]
+
+def _pairs(size, paired):
+    "By kind of unit, whether those of base and transfer are drawn together"
+    if paired is not None: return dict.fromkeys(size, bool(paired))
+    return {k: b==t for k,(b,t) in size.items()}
 
 def _plan(base, transfer, resample, paired, items):
     "The `_Plan` for the arguments of `bootstrap`"
     sides = dict(base=base, transfer=transfer)
     _check_sides(sides, resample, items)
-    data = [c.runs for c in sides.values()]
+    runs = [base.runs,transfer.runs]
+    data = runs
     if items is not None: data = list(map(_scores, items, sides.values(), sides))
     size = _sizes(data, resample, paired)
-    pairs = {k: b==t for k,(b,t) in size.items()}
-    if paired is not None: pairs = dict.fromkeys(size, bool(paired))
-    if 'runs' in size: data = _put(data, [base.runs,transfer.runs], 0, pairs['runs'])
+    pairs = _pairs(size, paired)
+    if 'runs' in size: data = _put(data, runs, 0, pairs['runs'])
     elif items is not None: data = [x.mean(0, keepdims=True) for x in data]
     if 'items' in size:
         by_item = [np.moveaxis(x, 2, 0) for x in data]
@@ -102,14 +116,16 @@ class _Group(NamedTuple):
 
 def _groups(plan) -> Iterator[_Group]:
     "The groups, of runs and then of items"
+    together = [(0,1)]
+    alone = [(0,),(1,)]
     for kind,size in plan.size.items():
-        alone = [(0,),(1,)]
-        for sides in [(0,1)] if plan.paired[kind] else alone:
-            yield _Group(kind, sides, size[sides[0]])
+        for sides in together if plan.paired[kind] else alone:
+            first = sides[0]
+            yield _Group(kind, sides, size[first])
 
 def _side_weights(plan, counts):
     "Weights of base and of transfer, by kind of unit"
-    res: list[dict[str,np.ndarray]] = [{},{}]
+    res: tuple[dict,dict] = {},{}
     for group,c in zip(_groups(plan), counts, strict=True):
         weights = c/c.sum(1, keepdims=True)
         for side in group.sides:
@@ -120,23 +136,26 @@ def _statistic(metrics, base, transfer, plan):
     "The metrics of mean curves as a statistic of how often each unit is drawn"
     def of(*counts):
         weights = _side_weights(plan, counts)
-        curves = [_mean_curves(x, **w) for x,w in zip(plan.data, weights, strict=True)]
+        sides = zip(plan.data, weights, strict=True)
+        curves = [_mean_curves(x, **w) for x,w in sides]
         return replicates(metrics, base, transfer, *curves)
     return of
 
 def _many(f, name):
     "`f` that must return one number a pair of curves"
     def of(b, t):
+        r = len(b.runs)
         v = np.asarray(f(b, t), float)
-        if v.shape==(len(b.runs),): return v
-        wanted = f'one number for each of many curves, shape ({len(b.runs)},)'
+        if v.shape==(r,): return v
+        wanted = f'one number for each of many curves, shape ({r},)'
         raise ValueError(f'`metric` {name} must return {wanted}, got shape {v.shape}')
     return of
 
 # %% ../../nbs/learning_curves/05_bootstrap.ipynb #2dc86ec4
 def _warn_few(plan, interval):
     "Say so if there are few runs"
-    few = min(plan.size.get('runs', [10]))
+    sides = plan.size.get('runs', [10])
+    few = min(sides)
     if few>=10: return
     wider = '' if interval=='expanded' else "; interval='expanded' makes up for part of it"
     text = f'{few} runs are few, and the interval is a rough one{wider}; 10 or more make it reliable'
@@ -162,12 +181,20 @@ def bootstrap_all(
     interval:str='expanded', # 'expanded' (wider for few units), 'percentile' or 'bca'
     progress:bool=True, # Show a bar if it takes more than two seconds
 ) -> dict[str,Estimate]: # By name of the metric
-    "`bootstrap` of several metrics on the same resamples"
+    """`bootstrap` of several metrics on the same resamples
+
+    >>> base, transfer = Curve([0, 30], [[.2, .8]]*10), Curve([0, 30], [[.5, .8]]*10)
+    >>> gains = {'start': lambda b, t: t.p0-b.p0, 'end': lambda b, t: t.p_star-b.p_star}
+    >>> bootstrap_all(gains, base, transfer)
+    {'start': 0.300 [0.300, 0.300], 'end': 0.000 [0.000, 0.000]}"""
     check_resampling(n_boot, coverage, interval)
     plan = _plan(base, transfer, resample, paired, items)
     if n_boot: _warn_few(plan, interval)
-    whole = {k: float(f(base, transfer)) for k,f in metrics.items()}
-    checked = {k: _many(f, k) for k,f in metrics.items()}
+    whole = {}
+    checked = {}
+    for k,f in metrics.items():
+        whole[k] = float(f(base, transfer))
+        checked[k] = _many(f, k)
     f = _statistic(checked, base, transfer, plan)
     sizes = [group.size for group in _groups(plan)]
     at_once = _at_once(plan, resample, sizes)
@@ -176,9 +203,13 @@ def bootstrap_all(
 
 # %% ../../nbs/learning_curves/05_bootstrap.ipynb #b166856e
 def pair_metrics() -> dict[str,Metric]: # By name, in alphabetical order
-    "All registered metrics of two learning curves"
+    """All registered metrics of two learning curves
+
+    >>> list(pair_metrics())[:2]
+    ['asymptotic_advantage', 'average_relative_reduction']"""
     area = registry('learning_curves').items()
-    return {k: m for k,m in area if m.args==('base','transfer')}
+    pair = 'base','transfer'
+    return {k: m for k,m in area if m.args==pair}
 
 def bootstrap(
     metric:Callable|str, # Function of `(base, transfer)` that serves many curves at once, as all here do; or its name
@@ -201,8 +232,9 @@ def bootstrap(
     >>> base, transfer = Curve([0, 30], [[.2, .8]]*10), Curve([0, 30], [[.5, .8]]*10)
     >>> bootstrap('jumpstart', base, transfer)
     0.300 [0.300, 0.300]"""
-    found,options = resolve(metric, pair_metrics())
-    f = partial(found.f, **options) if options else found.f
-    es = bootstrap_all({found.name: f}, base, transfer, n_boot=n_boot, coverage=coverage, seed=seed, resample=resample,
+    found,bound = resolve(metric, pair_metrics())
+    f = partial(found.f, **bound) if bound else found.f
+    metrics = {found.name: f}
+    es = bootstrap_all(metrics, base, transfer, n_boot=n_boot, coverage=coverage, seed=seed, resample=resample,
                        paired=paired, items=items, interval=interval, progress=progress)
     return es[found.name]

@@ -25,29 +25,39 @@ from ..stats import Estimate
 # %% ../../nbs/learning_curves/06_compare.ipynb #23547b82
 def _why(sides, slow, lo, hi):
     "Why `slow`, 'base' or 'transfer', needs infinitely many times what the other needs on the levels `lo` to `hi`"
-    b,t = sides
-    s,f = (b,t) if slow=='base' else (t,b)
-    fast = 'transfer' if slow=='base' else 'base'
+    s,f = sides
+    fast = 'transfer'
+    if slow=='transfer':
+        s,f = f,s
+        fast = 'base'
     top = s.top.item()
     p0 = f.p0.item()
     first = min(p0, hi)
     def said(p): return f'{sides.sign*p:.4g}' # in the unit of the curves
-    def needs(p): return s.reach(np.array([[p]])).item()
+    def needs(p):
+        level = np.array([[p]])
+        return s.reach(level).item()
     starts = f'{fast} starts at {said(p0)}'
     n = needs(first)
+    from_some_n = f.zero<n<np.inf
     why = []
     if hi>top: why.append(f'{slow} never reaches {said(hi)}, its best is {said(top)}')
-    if (lo<p0 or lo==hi) and f.zero<n<np.inf: why.append(f'{starts}, {slow} reaches {said(first)} only at n = {n:.4g}')
+    if (lo<p0 or lo==hi) and from_some_n: why.append(f'{starts}, {slow} reaches {said(first)} only at n = {n:.4g}')
     if why: return '; '.join(why)
-    above = needs(np.nextafter(p0, np.inf))
+    just_above = np.nextafter(p0, np.inf)
+    above = needs(just_above)
     return f'{starts} and improves at once, where {slow} is at n = {above:.4g} already: the ratio has no bound there'
 
 # %% ../../nbs/learning_curves/06_compare.ipynb #057dbb79
 def _start_of_transfer(b, t): return t.p0,t.p0
 
 # The levels that a metric goes over, as in `spans`
-_ranges = dict(handicap=_start_of_transfer, average_relative_reduction=spans['union'],
-               integrated_speedup=spans['transfer_to_base'], mean_log_speedup=spans['overlap'])
+_ranges = {
+    'handicap': _start_of_transfer,
+    'average_relative_reduction': spans['union'],
+    'integrated_speedup': spans['transfer_to_base'],
+    'mean_log_speedup': spans['overlap'],
+}
 
 def _reason(metric, value, base, transfer):
     "Why a metric is infinite, '' if it is not"
@@ -55,9 +65,10 @@ def _reason(metric, value, base, transfer):
     if metric=='transfer_ratio': return 'the area under base is 0'
     if metric not in _ranges: return f'the value is {value}'
     sides = Sides(base=base, transfer=transfer)
-    ends = [float(p[0,0]) for p in _ranges[metric](*sides)]
+    levels = _ranges[metric](*sides)
+    lo,hi = sorted(p.item() for p in levels)
     slow = 'base' if value>0 else 'transfer'
-    return _why(sides, slow, min(ends), max(ends))
+    return _why(sides, slow, lo, hi)
 
 # %% ../../nbs/learning_curves/06_compare.ipynb #daa89bfb
 def missed_by_transfer(
@@ -70,43 +81,56 @@ def missed_by_transfer(
     0.1"""
     sides = Sides(base=base, transfer=transfer)
     b,t = sides
-    return sides.value(np.maximum(b.top-t.top, 0))
+    beyond = b.top-t.top
+    return sides.value(np.maximum(beyond, 0))
 
 def missed_by_base(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
 ) -> float|np.ndarray: # In the unit of the performance, 0 if there are none; higher is better; of many curves an array
-    "Length of the levels that `transfer` reaches and `base` never does"
+    """Length of the levels that `transfer` reaches and `base` never does
+
+    >>> round(missed_by_base(Curve([0, 30], [.2, .7]), Curve([0, 30], [.3, .8])), 6)
+    0.1"""
     sides = Sides(base=base, transfer=transfer)
     b,t = sides
-    return sides.value(np.maximum(t.top-b.top, 0))
+    beyond = t.top-b.top
+    return sides.value(np.maximum(beyond, 0))
 
 # %% ../../nbs/learning_curves/06_compare.ipynb #3d5971c8
 _first = ('jumpstart','asymptotic_advantage','handicap','average_relative_reduction','integrated_speedup',
           'mean_log_speedup')
-_missed = dict(missed_by_transfer=missed_by_transfer, missed_by_base=missed_by_base)
 
 def _rows() -> dict[str,tuple[Callable,str]]:
     "Function and unit of each row: all registered metrics of two curves, and the levels that one of them misses"
     found = pair_metrics()
-    order = dict.fromkeys([*_first, *found])
-    rows = {k: (found[k].f,found[k].unit) for k in order}
-    return rows | {k: (f,'performance') for k,f in _missed.items()}
+    rows = {}
+    for k in dict.fromkeys([*_first,*found]):
+        m = found[k]
+        rows[k] = m.f,m.unit
+    for f in missed_by_transfer,missed_by_base:
+        rows[f.__name__] = f,'performance'
+    return rows
 
 def _apart(base, transfer):
     "That the curves have no size in common, '' if they have"
     lo,hi = common_sizes(base, transfer)
-    return f'one curve begins at n = {lo:.4g}, the other ends at n = {hi:.4g}' if lo>hi else ''
+    if lo<=hi: return ''
+    return f'one curve begins at n = {lo:.4g}, the other ends at n = {hi:.4g}'
 
 def _alone(resample='runs', **curves):
     "That there is nothing to resample, '' if there is"
     names = [k for k,c in curves.items() if len(c.runs)<2]
     if resample=='items' or not names: return ''
-    return f'no interval: one run of {" and ".join(names)}'
+    single = ' and '.join(names)
+    return f'no interval: one run of {single}'
 
-def _row(k, unit, e):
+def _row(k, unit, e, *reasons):
     below,above = e.p_inf
-    return dict(metric=k, value=e.value, lo=e.lo, hi=e.hi, unit=unit, p_neg_inf=below, p_pos_inf=above)
+    said = '; '.join(o for o in reasons if o)
+    ends = dict(lo=e.lo, hi=e.hi)
+    shares = dict(p_neg_inf=below, p_pos_inf=above)
+    return dict(metric=k, value=e.value, **ends, unit=unit, **shares, reason=said)
 
 def compare_curves(
     base:Curve, # Without transfer
@@ -132,42 +156,48 @@ def compare_curves(
         raise ValueError('`base` and `transfer` must be one curve each, with runs; leave out each()')
     rows = _rows()
     apart = _apart(base, transfer)
-    alone = _alone(options.get('resample', 'runs'), base=base, transfer=transfer)
+    resample = options.get('resample', 'runs')
+    alone = _alone(resample, base=base, transfer=transfer)
     fs = {k: f for k,(f,_) in rows.items()}
     if apart: del fs['transfer_ratio']
     if alone: es = {k: Estimate(float(f(base, transfer))) for k,f in fs.items()}
     else: es = bootstrap_all(fs, base, transfer, n_boot=n_boot, coverage=coverage, seed=seed, progress=progress,
                             **options)
-    why = {k: _reason(k, e.value, base, transfer) for k,e in es.items()}
-    frame = pd.DataFrame([_row(k, unit, es.get(k, Estimate(math.nan))) for k,(_,unit) in rows.items()])
-    frame['reason'] = ['; '.join(filter(None, [why.get(k, apart),alone])) for k in rows]
-    return frame
+    table = []
+    for k,(_,unit) in rows.items():
+        e = es.get(k, Estimate(math.nan))
+        why = _reason(k, e.value, base, transfer) if k in es else apart
+        table.append(_row(k, unit, e, why, alone))
+    return pd.DataFrame(table)
 
 # %% ../../nbs/learning_curves/06_compare.ipynb #c933135b
 def _extent(base, transfer):
     "Where counting begins, and the first and the last size of both curves"
-    zero = 0. if base.start=='zero' else base.n[0]
-    last = max(base.n[-1], transfer.n[-1])
-    return zero,min(zero, transfer.n[0]),last
+    n = base.n
+    m = transfer.n
+    zero = 0. if base.start=='zero' else n[0]
+    first = min(zero, m[0])
+    return zero,first,max(n[-1], m[-1])
 
 def _draw_handicap(ax, base, transfer, edges):
     "The handicap, along the level where transfer starts"
-    zero,first,last = _extent(base, transfer)
     h = handicap(base, transfer)
-    p = transfer.p0
     if h<=0: return
-    finite = np.isfinite(h)
-    up = base.direction=='min'
-    at = min(h, last)
+    zero,first,last = _extent(base, transfer)
+    p = transfer.p0
     red = meaning['loss']
+    at = min(h, last)
+    up = base.direction=='min'
+    finite = np.isfinite(h)
     style = '-' if finite else ':'
     ax.plot([zero,at], [p,p], style, color=red, lw=2)
     if finite: ax.plot([h,h], [p,edges[up]], ':', color=red, lw=1)
-    text = f'handicap {h:.4g}'.replace('inf', '∞')
-    x,ha = (4,'left') if at<(first+last)/2 else (-4,'right')
+    middle = (first+last)/2
+    x,ha = (4,'left') if at<middle else (-4,'right')
     y,va = (-6,'top') if up else (6,'bottom')
-    ax.annotate(text, (at,int(up)), xycoords=('data','axes fraction'), xytext=(x,y), textcoords='offset points',
-                ha=ha, va=va, fontsize=8, color=red)
+    place = dict(xycoords=('data','axes fraction'), xytext=(x,y), textcoords='offset points')
+    label = f'handicap {h:.4g}'.replace('inf', '∞')
+    ax.annotate(label, (at,int(up)), **place, ha=ha, va=va, fontsize=8, color=red)
 
 # %% ../../nbs/learning_curves/06_compare.ipynb #f831081a
 def _draw_lengths(ax, base, transfer):
@@ -176,30 +206,47 @@ def _draw_lengths(ax, base, transfer):
     wide = last-first or 1.
     left = first-.035*wide
     right = last+.035*wide
+    starts = [base.p0,transfer.p0]
+    finals = [base.p_star,transfer.p_star]
     bar = dict(color='k', lw=2, marker='_', ms=7)
-    ax.plot([left,left], [base.p0,transfer.p0], **bar)
-    ax.plot([right,right], [base.p_star,transfer.p_star], **bar)
+    ax.plot([left,left], starts, **bar)
+    ax.plot([right,right], finals, **bar)
     edges = ax.get_ylim()
     up = base.direction=='min' # the lower right is empty; of a loss, the upper
     outer,below = (max,'top') if up else (min,'bottom')
-    at = left-.02*wide,outer(base.p0, transfer.p0)
-    ax.text(*at, f'jumpstart {jumpstart(base, transfer):.3g}', rotation=90, ha='right', va=below, fontsize=8)
-    at = last+.05*wide,outer(base.p_star, transfer.p_star)
+    x = left-.02*wide
+    gain = jumpstart(base, transfer)
+    ax.text(x, outer(starts), f'jumpstart {gain:.3g}', rotation=90, ha='right', va=below, fontsize=8)
+    at = last+.05*wide,outer(finals)
     shift,above = (16,'bottom') if up else (-16,'top')
-    text = f'asymptotic advantage {asymptotic_advantage(base, transfer):.3g}'
+    gain = asymptotic_advantage(base, transfer)
+    label = f'asymptotic advantage {gain:.3g}'
     box = dict(fc='w', ec='none', alpha=.8, pad=.5)
-    ax.annotate(text, at, xytext=(0,shift), textcoords='offset points', ha='right', va=above, fontsize=8, bbox=box)
+    place = dict(xytext=(0,shift), textcoords='offset points', ha='right', va=above)
+    ax.annotate(label, at, **place, fontsize=8, bbox=box)
     _draw_handicap(ax, base, transfer, edges)
-    ax.set(xlim=(first-.13*wide, last+.06*wide), ylim=edges)
+    margins = first-.13*wide,last+.06*wide
+    ax.set(xlim=margins, ylim=edges)
 
 # %% ../../nbs/learning_curves/06_compare.ipynb #5d82cd47
 def _levels(base, transfer):
     "Levels at which the relative reduction is drawn: close together, and just above both starts"
     sides = Sides(base=base, transfer=transfer)
-    lo,hi = (p.item() for p in spans['union'](*sides))
+    union = spans['union'](*sides)
+    lo,hi = (p.item() for p in union)
     starts = [s.p0.item() for s in sides]
     above = np.nextafter(starts, np.inf)
-    return sides.sign*np.union1d(np.linspace(lo, hi, 800), above)
+    even = np.linspace(lo, hi, 800)
+    return sides.sign*np.union1d(even, above)
+
+def _label_never(ax, p, rr):
+    "Minus infinity, beside each block of levels where the reduction is"
+    never = np.flatnonzero(np.isneginf(rr))
+    if not len(never): return
+    gaps = np.flatnonzero(np.diff(never)>1)
+    for block in np.split(never, gaps+1):
+        middle = p[block].mean()
+        ax.text(-1.06, middle, r'$-\infty$', color=meaning['loss'], va='center', fontsize=9)
 
 def _draw_rr(ax, base, transfer):
     "Relative reduction along the performance axis"
@@ -210,13 +257,11 @@ def _draw_rr(ax, base, transfer):
         ax.fill_betweenx(p, 0, shown, where=on, color=color, alpha=.25, lw=0)
     ax.plot(shown, p, color='.25', lw=1.2)
     ax.axvline(0, color='.6', lw=.8)
-    never = np.flatnonzero(np.isneginf(rr))
-    gaps = np.flatnonzero(np.diff(never)>1)+1
-    for block in np.split(never, gaps):
-        if not len(block): continue
-        ax.text(-1.06, p[block].mean(), r'$-\infty$', color=meaning['loss'], va='center', fontsize=9)
-    mean = f'{average_relative_reduction(base, transfer):.3g}'.replace('-inf', '−∞')
-    ax.set(xlabel=f'RR(p), mean {mean}', xlim=(-1.1,1.1), xticks=[-1,0,1])
+    _label_never(ax, p, rr)
+    mean = average_relative_reduction(base, transfer)
+    said = f'{mean:.3g}'.replace('-inf', '−∞')
+    ax.set_xlabel(f'RR(p), mean {said}')
+    ax.set(xlim=(-1.1,1.1), xticks=[-1,0,1])
     ax.tick_params(labelleft=False)
 
 # %% ../../nbs/learning_curves/06_compare.ipynb #f2e118d5
@@ -227,14 +272,21 @@ def plot_transfer(
     ax:Any=None, # Axes of your own: one, with RR as an inset to its right, or a pair, for the curves and for RR
     coverage:float=.95, # Of the bands, pointwise and by Student's t, which need two runs
 ) -> Any: # The axes of the curves
-    "The two curves, the metrics that are lengths between them, and the relative reduction level by level"
+    """The two curves, the metrics that are lengths between them, and the relative reduction level by level
+
+    >>> base, transfer = Curve([0, 20, 60], [.2, .5, .7]), Curve([0, 20, 60], [.35, .6, .8])
+    >>> ax = plot_transfer(base, transfer)
+    >>> [o.get_text() for o in ax.texts]
+    ['jumpstart 0.15', 'asymptotic advantage 0.1', 'handicap 10']"""
     check_curves(base=base, transfer=transfer)
     number(coverage, 'coverage', 0, 1, ends='()')
-    ax = axes(ax, figsize=(7.4,3.8), ncols=2, sharey=True, width_ratios=(2.4,1))
+    widths = 2.4,1
+    ax = axes(ax, figsize=(7.4,3.8), ncols=2, sharey=True, width_ratios=widths)
     if np.size(ax)==1: ax = ax,ax.inset_axes((1.04,0,.4,1), sharey=ax)
     main,beside = ax
     plot_curves(ax=main, coverage=coverage, base=base, transfer=transfer)
-    main.legend(frameon=False, fontsize=8, loc='lower left', bbox_to_anchor=(0, 1), borderaxespad=.2)
+    above = dict(loc='lower left', bbox_to_anchor=(0,1), borderaxespad=.2)
+    main.legend(frameon=False, fontsize=8, **above)
     _draw_lengths(main, base, transfer)
     _draw_rr(beside, base, transfer)
     beside.set_ylim(main.get_ylim())

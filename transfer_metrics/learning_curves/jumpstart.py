@@ -44,8 +44,12 @@ def asymptotic_advantage(
     >>> round(asymptotic_advantage(Curve([0, 20, 60], [.2, .5, .7]), Curve([0, 20, 60], [.35, .6, .8])), 6)
     0.1"""
     sides = Sides(base=base, transfer=transfer)
-    b,t = (np.reshape(c.p_star, (-1,1)) for c in (base,transfer))
-    return sides.value(sides.level(t)-sides.level(b))
+    def final(c):
+        column = np.reshape(c.p_star, (-1,1))
+        return sides.level(column)
+    b = final(base)
+    t = final(transfer)
+    return sides.value(t-b)
 
 # %% ../../nbs/learning_curves/04_jumpstart.ipynb #b81a1ead
 @metric(unit='n', range=(0, math.inf), source=_dietterich)
@@ -70,31 +74,48 @@ def handicap(
     return sides.value(catch_up)
 
 # %% ../../nbs/learning_curves/04_jumpstart.ipynb #ad6b0b85
-def _mean_level(s, lo, hi):
-    "Mean of each polygon over the sizes from `lo` to `hi`, shape `[r, 1]`"
+def _levels_at(s, x):
+    "Level of each polygon at the sizes `x`"
     n = s.n
     q = s.q
-    inner = n[(n>lo)&(n<hi)]
-    x = np.unique([lo,hi,*inner])
     left = np.searchsorted(n[1:-1], x, side='right')
     right = np.minimum(left+1, len(n)-1)
-    width = np.where(right>left, n[right]-n[left], 1)
+    width = n[right]-n[left]
+    width = np.where(right>left, width, 1)
     share = (x-n[left])/width
-    rise = q[:,right]-q[:,left]
-    y = q[:,left]+share*rise
+    start = q[:,left]
+    rise = q[:,right]-start
+    return start+share*rise
+
+def _mean_level(s, lo, hi):
+    "Mean of each polygon over the sizes from `lo` to `hi`, shape `[r, 1]`"
+    between = (s.n>lo)&(s.n<hi)
+    x = np.unique([lo,hi,*s.n[between]])
+    y = _levels_at(s, x)
     if lo==hi: return y
     middle = (y[:,1:]+y[:,:-1])/2
-    areas = middle@np.diff(x)[:,None]
+    width = np.diff(x)[:,None]
+    areas = middle@width
     return areas/(hi-lo)
 
 def common_sizes(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
 ) -> tuple[float,float]: # First and last; the first is larger if there are none
-    "The range of `n` that both curves cover"
-    lo = max(base.n[0], transfer.n[0])
-    hi = min(base.n[-1], transfer.n[-1])
-    return lo,hi
+    """The range of `n` that both curves cover
+
+    >>> lo, hi = common_sizes(Curve([0, 20, 60], [.2, .5, .7]), Curve([0, 10, 40], [.3, .4, .8]))
+    >>> float(lo), float(hi)
+    (0.0, 40.0)"""
+    n = base.n
+    m = transfer.n
+    return max(n[0], m[0]),min(n[-1], m[-1])
+
+def _measured(curve):
+    "From where to where, in words"
+    first = curve.n[0]
+    last = curve.n[-1]
+    return f'{first:g} to {last:g}'
 
 _taylor = '[Taylor & Stone 2009](https://jmlr.org/papers/v10/taylor09a.html)'
 
@@ -114,8 +135,7 @@ def transfer_ratio(
     sides = Sides(base=base, transfer=transfer)
     lo,hi = common_sizes(base, transfer)
     if lo>hi:
-        ranges = [f'{c.n[0]:g} to {c.n[-1]:g}' for c in (base,transfer)]
-        measured = f'base was measured from {ranges[0]}, transfer from {ranges[1]}'
+        measured = f'base was measured from {_measured(base)}, transfer from {_measured(transfer)}'
         raise ValueError(f'`base` and `transfer` have no n in common: {measured}')
     x,y = (_mean_level(s, lo, hi) for s in sides)
     with np.errstate(divide='ignore', invalid='ignore'):

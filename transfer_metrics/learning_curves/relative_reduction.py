@@ -12,9 +12,10 @@ import math
 import warnings
 from typing import Any
 import numpy as np
-from ..core import ArrayLike, as_tensor
+from ..core import ArrayLike
 from ..registry import metric
 from .curve import Curve, at_levels
+from .runs import as_numbers
 from .speedup import mean_over_levels, mean_ratio, ratio, spans
 
 # %% ../../nbs/learning_curves/03_relative_reduction.ipynb #c2977809
@@ -53,7 +54,8 @@ def _between(ends, base, transfer):
         lo = levels.min(1, keepdims=True)
         hi = levels.max(1, keepdims=True)
         top = np.maximum(b.top, t.top)
-        if not sides.many: check(lo, hi, top, np.minimum(b.p0, t.p0))
+        first = np.minimum(b.p0, t.p0)
+        if not sides.many: check(lo, hi, top, first)
         return np.minimum(lo, top),np.minimum(hi, top)
 
     def check(lo, hi, top, first):
@@ -69,7 +71,7 @@ def _span(span, base, transfer):
     named = isinstance(span, str)
     if named and span in ('union','overlap','base_to_transfer'): return lambda sides: spans[span](*sides)
     if not named:
-        ends = as_tensor(span, 'span').double().cpu().numpy()
+        ends = as_numbers(span, 'span')
         if ends.shape==(2,) and np.isfinite(ends).all(): return _between(ends, base, transfer)
     raise ValueError(f"`span` must be 'union', 'overlap', 'base_to_transfer' or two levels (lo, hi), got {span!r}")
 
@@ -104,7 +106,8 @@ def _symmetric_ratio(n, m):
 
 def _one_sided(base, transfer):
     "Mean of the symmetric reduction along pieces on which the same curve is ahead throughout"
-    (c,d),(a,b) = base,transfer
+    c,d = base
+    a,b = transfer
     ahead = a+b<=c+d
     less = np.where(ahead, a, c),np.where(ahead, b, d)
     more = np.where(ahead, c, a),np.where(ahead, d, b)
@@ -113,14 +116,16 @@ def _one_sided(base, transfer):
 
 def _mean_symmetric(base, transfer):
     "Mean of the symmetric reduction along pieces, cut where the curves cross"
-    (c,d),(a,b) = base,transfer
+    c,d = base
+    a,b = transfer
     with np.errstate(divide='ignore', invalid='ignore'):
         first = a-c
         last = b-d
         where = first/(first-last)
         t = np.where(first*last<0, where, 1.)
-        n = np.where(t<1, c+t*(d-c), d)
-        m = np.where(t<1, a+t*(b-a), b)
+        cut = t<1
+        n = np.where(cut, c+t*(d-c), d)
+        m = np.where(cut, a+t*(b-a), b)
     before = _one_sided((c,n), (a,m))
     after = _one_sided((n,d), (m,b))
     return t*before+(1-t)*after

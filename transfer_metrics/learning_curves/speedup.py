@@ -21,10 +21,15 @@ def ratio(
     num:np.ndarray, # Numerators, not negative
     den:np.ndarray, # Denominators, not negative
 ) -> np.ndarray: # In the common shape
-    "`num/den` where 0 or infinity may stand on either side: equal ones are 1, but infinity by infinity is undefined"
-    equal = np.where(np.isinf(num), np.nan, 1.)
+    """`num/den` where 0 or infinity may stand on either side: equal ones are 1, but infinity by infinity is undefined
+
+    >>> ratio(np.array([0, 3, 3]), np.array([0, 0, 2]))
+    array([1. , inf, 1.5])"""
+    never = np.isinf(num)
+    equal = np.where(never, np.nan, 1.)
     with np.errstate(divide='ignore', invalid='ignore'):
-        return np.where(num==den, equal, num/den)
+        quotient = num/den
+    return np.where(num==den, equal, quotient)
 
 # %% ../../nbs/learning_curves/02_speedup.ipynb #43436b43
 def speedup(
@@ -42,17 +47,20 @@ def speedup(
     return at_levels(ratio, p, base=base, transfer=transfer)
 
 # %% ../../nbs/learning_curves/02_speedup.ipynb #bf083c79
-_series = [(-1)**i/(i+2) for i in range(11)][::-1] # of f1, for `polyval`
+_terms = np.arange(10, -1, -1)
+_series = (-1.)**_terms/(_terms+2) # of f1, for `polyval`
 
 def _f0(x):
     "$\\ln(1+x)/x$, for $x\\ge0$"
     safe = np.where(x>0, x, 1)
-    return np.log1p(x)/safe+(x==0)
+    zero = x==0
+    return np.log1p(x)/safe+zero
 
 def _f1(x):
     "$(1-f_0(x))/x$, for $x\\ge0$"
     safe = np.where(x>0, x, 1)
-    near = np.polyval(_series, np.minimum(x, .03))
+    small = np.minimum(x, .03)
+    near = np.polyval(_series, small)
     far = (1-_f0(x))/safe
     return np.where(x<.03, near, far)
 
@@ -61,18 +69,25 @@ def mean_ratio(
     num:tuple[np.ndarray,np.ndarray], # Numerators at the beginning and at the end of each piece, straight in between
     den:tuple[np.ndarray,np.ndarray], # Denominators there
 ) -> np.ndarray: # Mean of the ratio along each piece
-    "Mean of the ratio of two straight lines"
-    (a,b),(c,d) = num,den
+    """Mean of the ratio of two straight lines
+
+    >>> from_20_to_40, from_10_to_40 = (np.array([20]), np.array([40])), (np.array([10]), np.array([40]))
+    >>> mean_ratio(from_20_to_40, from_10_to_40).round(4)
+    array([1.2828])"""
+    a,b = num
+    c,d = den
     with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
         x = (d-c)/c
-        total = a*_f0(x)+(b-a)*_f1(x)
-        inner = total/c
+        flat = a*_f0(x)
+        rise = (b-a)*_f1(x)
+        inner = (flat+rise)/c
         slopes = b/d
     free = np.where(b>0, np.inf, 1.)
     both_from_0 = np.where(d>0, slopes, free)
     from_0 = np.where(a>0, np.inf, both_from_0)
     finite = np.where(c>0, inner, from_0)
-    return np.select([np.isinf(d),np.isinf(b)], [0.,np.inf], finite)
+    infinite = np.isinf(d),np.isinf(b)
+    return np.select(infinite, [0.,np.inf], finite)
 
 # %% ../../nbs/learning_curves/02_speedup.ipynb #e78267f7
 class _Pieces(NamedTuple):
@@ -84,27 +99,37 @@ class _Pieces(NamedTuple):
 
 def _pieces(b:Side, t:Side, lo, hi):
     "All pieces of positive length of all pairs, one after the other"
-    corners = np.concatenate([b.best, t.best, lo, hi], axis=1)
-    order = corners.argsort(axis=1, kind='stable')
-    p = np.take_along_axis(corners, order, 1)
+    corners = b.best,t.best,lo,hi
+    levels = np.concatenate(corners, axis=1)
+    order = levels.argsort(axis=1, kind='stable')
+    p = np.take_along_axis(levels, order, 1)
     u = p[:,:-1]
     v = p[:,1:]
-    inside = (u>=lo)&(v<=hi)&(v>u)
-    kb = b.q.shape[1]
-    ends = kb+t.q.shape[1] # lo and hi stand behind the corners
+    length = v-u
+    within = (u>=lo)&(v<=hi)
+    inside = within&(length>0)
     corner = order[:,:-1]
-    def along(s, mine):
+    def along(s, first):
+        "Both ends of the pieces on the curve whose corners begin at `first`"
+        k = s.q.shape[1]
+        mine = (corner>=first)&(corner<first+k)
         edge = mine.cumsum(1)
         start,end = s.on_edge(edge, u, v)
         return start[inside],end[inside]
-    base = along(b, corner<kb)
-    transfer = along(t, (corner>=kb)&(corner<ends))
+    base = along(b, 0)
+    transfer = along(t, b.q.shape[1])
     row,_ = inside.nonzero()
-    return _Pieces(row, (v-u)[inside], base, transfer)
+    return _Pieces(row, length[inside], base, transfer)
 
 # %% ../../nbs/learning_curves/02_speedup.ipynb #6a4a45cc
-def _union(b, t): return np.minimum(b.p0, t.p0),np.maximum(b.end, t.end)
-def _overlap(b, t): return np.maximum(b.p0, t.p0),np.minimum(b.end, t.end)
+def _union(b, t):
+    lo = np.minimum(b.p0, t.p0)
+    return lo,np.maximum(b.end, t.end)
+
+def _overlap(b, t):
+    lo = np.maximum(b.p0, t.p0)
+    return lo,np.minimum(b.end, t.end)
+
 def _base_to_transfer(b, t): return b.p0,t.end
 def _transfer_to_base(b, t): return t.p0,b.end
 
@@ -114,7 +139,8 @@ spans = dict(union=_union, overlap=_overlap, base_to_transfer=_base_to_transfer,
 # %% ../../nbs/learning_curves/02_speedup.ipynb #8c1c290c
 def _totals(row, parts, r):
     "Sum of the parts of each of `r` rows; $-\\infty$ wherever it is among them, never inf - inf"
-    lost = np.bincount(row, parts==-np.inf, r)
+    is_lost = parts==-np.inf
+    lost = np.bincount(row, is_lost, r)
     total = np.bincount(row, parts, r)
     return np.where(lost>0, -np.inf, total)
 
@@ -126,17 +152,23 @@ def mean_over_levels(
     on_pieces:Callable, # Mean of the quantity along pieces, from `(n_from, n_to)` of the base and of transfer
     at_level:Callable, # The quantity at a level, from `n` of both, where a span has no length
 ) -> float|np.ndarray: # A float; of many curves an array
-    "Mean over the levels of a quantity that compares what two curves need"
+    """Mean over the levels of a quantity that compares what two curves need
+
+    >>> base, transfer = Curve([0, 20, 40], [.2, .5, .8]), Curve([0, 10, 40], [.2, .5, .8])
+    >>> def all_levels(sides): return spans['union'](*sides)
+    >>> round(mean_over_levels(base, transfer, span=all_levels, on_pieces=mean_ratio, at_level=ratio), 4)
+    1.6414"""
     sides = Sides(base=base, transfer=transfer)
     b,t = sides
     ends = span(sides)
     lo = np.minimum(*ends)
     hi = np.maximum(*ends)
-    o = _pieces(b, t, lo, hi)
-    parts = o.length*on_pieces(o.base, o.transfer)
+    pieces = _pieces(b, t, lo, hi)
+    parts = pieces.length*on_pieces(pieces.base, pieces.transfer)
     length = (hi-lo)[:,0]
+    total = _totals(pieces.row, parts, len(length))
     with np.errstate(divide='ignore', invalid='ignore'):
-        mean = _totals(o.row, parts, len(length))/length
+        mean = total/length
     point = length==0
     if point.any():
         there = at_level(b.reach(lo), t.reach(lo))
@@ -164,12 +196,17 @@ def _mean_log(n):
     "Mean of the logarithm along pieces"
     c,d = n
     with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
-        inner = _f0((d-c)/c)
-        return np.log(d)-1+np.where((c>0)&np.isfinite(c), inner, 0.)
+        x = (d-c)/c
+        top = np.log(d)
+        inner = _f0(x)
+    inside = (c>0)&np.isfinite(c)
+    return top-1+np.where(inside, inner, 0.)
 
 def _mean_log_ratio(num, den):
     "Mean of the logarithm of `num/den` along pieces, 0 where both are free"
-    free = (num[1]==0)&(den[1]==0)
+    _,b = num
+    _,d = den
+    free = (b==0)&(d==0)
     with np.errstate(invalid='ignore'): gain = _mean_log(num)-_mean_log(den)
     return np.where(free, 0., gain)
 
