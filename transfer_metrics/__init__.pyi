@@ -40,13 +40,13 @@ from .invariance.confidence import doc as doc
 from .invariance.confidence import entropy as entropy
 from .invariance.corruptions import corrupted_domain as corrupted_domain
 from .invariance.cot import cot as cot
-from .invariance.domains import exterior_domain as exterior_domain
 from .invariance.domains import interior_domain as interior_domain
 from .invariance.effective_invariance import effective_invariance as effective_invariance
 from .invariance.effective_invariance import jigsaw_invariance as jigsaw_invariance
 from .invariance.effective_invariance import mean_effective_invariance as mean_effective_invariance
 from .invariance.effective_invariance import rotation_invariance as rotation_invariance
 from .invariance.evaluation import evaluate as evaluate
+from .invariance.exterior import exterior_domain as exterior_domain
 from .invariance.mano import mano as mano
 from .invariance.nuclear_norm import nuclear_norm as nuclear_norm
 from .invariance.prediction import jigsaw_prediction as jigsaw_prediction

@@ -164,7 +164,7 @@ def one_set(
     **options, # Of `exterior_domain`
 ) -> Any: # The image set
     "The only image set of a path"
-    from transfer_metrics.invariance.domains import exterior_domain
+    from transfer_metrics.invariance.exterior import exterior_domain
     d = exterior_domain(path, **options)
     if len(d)>1: raise ValueError(f'{path} must be one image set, it holds {len(d)}: {", ".join(d.names[:3])}, ...')
     return d[0]

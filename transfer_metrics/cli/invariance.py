@@ -40,7 +40,8 @@ def _defaults(f):
 # %% ../../nbs/cli/06_invariance.ipynb #a1689912
 def _image_sets(o):
     "Models, interior and exterior sets, source images and heads, from the options"
-    from transfer_metrics.invariance.domains import Domain, exterior_domain, interior_domain
+    from transfer_metrics.invariance.domains import Domain, interior_domain
+    from transfer_metrics.invariance.exterior import exterior_domain
     from transfer_metrics.invariance.prediction import fit_head
     if not o['models']:
         if o['images'] or o['exterior'] or o['source'] or o['train']:

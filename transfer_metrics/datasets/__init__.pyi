@@ -18,3 +18,5 @@ from .networks import small_cnn as small_cnn
 from .published import cifar101_predictions as cifar101_predictions
 from .published import digits_curves as digits_curves
 from .published import Predictions as Predictions
+from .scenes import plot_images as plot_images
+from .scenes import scene as scene

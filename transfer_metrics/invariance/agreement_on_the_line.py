@@ -21,21 +21,26 @@ from ..stats import LinearFit, linear_fit
 # %% ../../nbs/invariance/09_agreement_on_the_line.ipynb #75c43e68
 def _answers(name, preds):
     "Predictions as an array, shape `[m, n]`"
-    P = preds.detach().cpu().numpy() if isinstance(preds, Tensor) else np.asarray(preds)
+    P = np.asarray(preds.detach().cpu() if isinstance(preds, Tensor) else preds)
     if P.ndim==2 and len(P)>=3 and P.shape[1]: return P
     raise ValueError(f'`{name}` must be the classes that at least three models predict, [m, n], got shape {P.shape}')
+
+def _encoded(classes, name) -> np.ndarray:
+    "Classes in integer codes"
+    codes = as_labels(classes, name).codes
+    return codes.int().numpy()
 
 def _codes(name, preds) -> np.ndarray:
     "Predictions in integer codes, shape `[m, n]`"
     P = _answers(name, preds)
-    return as_labels(P.ravel(), name).codes.int().numpy().reshape(P.shape)
+    return _encoded(P.ravel(), name).reshape(P.shape)
 
 def _codes_with(name, preds, labels) -> tuple[np.ndarray,np.ndarray]:
     "Predictions `[m, n]` and labels `[n]` in common integer codes"
     P = _answers(name, preds)
     y = as_labels(labels, 'source_labels', n=P.shape[1])
     both = np.concatenate([P.ravel(), y.classes])
-    codes = as_labels(both, name).codes.int().numpy()
+    codes = _encoded(both, name)
     answers,classes = np.split(codes, [P.size])
     return answers.reshape(P.shape),classes[y.codes]
 
@@ -56,7 +61,8 @@ def _agreement(C) -> np.ndarray:
     "Share of samples on which each two of `m` models agree, `[m, m]`"
     A = np.eye(len(C))
     for i in range(len(C)-1):
-        same = (C[i+1:]==C[i]).mean(1)
+        later = C[i+1:]
+        same = (later==C[i]).mean(1)
         A[i,i+1:] = same
         A[i+1:,i] = same
     return A
@@ -73,8 +79,11 @@ def _pairs(S, T, bounds) -> _Pairs:
     lo,hi = bounds
     if not 0<=lo<hi<=1: raise ValueError(f'`bounds` must be two shares, the smaller first, got {bounds}')
     i,j = np.triu_indices(len(S), 1)
-    both = np.stack([_agreement(S)[i,j], _agreement(T)[i,j]])
-    ok = ((both>lo) & (both<hi)).all(0)
+    on_source = _agreement(S)[i,j]
+    on_target = _agreement(T)[i,j]
+    both = np.stack([on_source, on_target])
+    within = (both>lo)&(both<hi)
+    ok = within.all(0)
     source,target = both[:,ok]
     if len(set(source))<2:
         raise ValueError('`source_preds` and `target_preds` need pairs of models with different agreement between '
@@ -107,7 +116,8 @@ def _per_model(p:_Pairs, r, m) -> np.ndarray:
         raise ValueError('`source_preds` leaves too few pairs with an agreement within `bounds` to tell the models '
                          f'apart, model {i} has {int(G[i,i])}; widen `bounds`, leave such models out, '
                          "or use method='aline-s'")
-    sums = np.bincount(p.i, r, m)+np.bincount(p.j, r, m)
+    sums = np.bincount(p.i, r, m)
+    sums += np.bincount(p.j, r, m)
     return np.linalg.solve(G, 2*sums)
 
 # %% ../../nbs/invariance/09_agreement_on_the_line.ipynb #b1d08423
@@ -145,6 +155,7 @@ def agreement_on_the_line(
     line = linear_fit(p.source, p.target, n_boot=0)
     if method=='aline-s': w = line.predict(f)
     else:
-        models = (f[p.i]+f[p.j])/2
-        w = _per_model(p, p.target+float(line.slope)*(models-p.source), len(S))
+        mean = (f[p.i]+f[p.j])/2
+        r = p.target+float(line.slope)*(mean-p.source)
+        w = _per_model(p, r, len(S))
     return like(torch.from_numpy(ndtr(w)), source_preds)

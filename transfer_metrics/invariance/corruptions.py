@@ -8,457 +8,60 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/corruptions
 __all__ = ['corruption_names', 'corruptions', 'corrupted_domain']
 
 # %% ../../nbs/invariance/11_corruptions.ipynb #534d150f
-import math
 from collections.abc import Iterable
 from functools import partial
-from io import BytesIO
 from itertools import product
-import numpy as np
-import torch
-from torch.nn.functional import avg_pool2d, conv2d, grid_sample, interpolate, max_pool2d
 from ..checks import number, one_of
 from ..core import ArrayLike, like
-from .domains import Domain, by_chunks, class_numbers, grey, stored_images
-
-# %% ../../nbs/invariance/11_corruptions.ipynb #cf14bb5d
-class _Draw:
-    "Random numbers by the row, so that an image's do not depend on how many come after it"
-    def __init__(self, *seed):
-        self.seed = seed
-        self.made = {}
-
-    def __call__(self, key, kind, *shape):
-        new = np.random.default_rng([*self.seed, len(self.made)])
-        g = self.made.setdefault(key, new)
-        drawn = g.standard_normal(shape, np.float32) if kind=='normal' else g.random(shape, np.float32)
-        return torch.from_numpy(drawn)
-
-    def poisson(self, rate):
-        g = self.made.setdefault('poisson', np.random.default_rng(self.seed))
-        drawn = g.poisson(rate.cpu().numpy()).astype(np.float32)
-        return torch.from_numpy(drawn).to(rate)
-
-# %% ../../nbs/invariance/11_corruptions.ipynb #3684b9a1
-def _padded(n, r, mode, device):
-    "Positions of `n` pixels in a row, and of `r` more on each side"
-    return torch.from_numpy(np.pad(np.arange(n), r, mode)).to(device)
-
-def _pad(x, ry, rx, mode):
-    "More rows and columns on each side, 'edge' or 'reflect' as NumPy calls it"
-    h,w = x.shape[2:]
-    iy = _padded(h, ry, mode, x.device)
-    ix = _padded(w, rx, mode, x.device)
-    return x[:,:,iy][...,ix]
-
-def _filter(x, kernel, mode):
-    "Each channel correlated with a kernel of odd sides"
-    c = x.shape[1]
-    kh,kw = kernel.shape
-    one_each = kernel.to(x).expand(c, 1, kh, kw)
-    return conv2d(_pad(x, kh//2, kw//2, mode), one_each, groups=c)
-
-def _bell(r, sigma):
-    "A normal distribution at whole numbers from `-r` to `r`, 1 in the middle"
-    at = torch.arange(-r, r+1, dtype=torch.float64)
-    return torch.exp(-at**2/(2*sigma**2))
-
-def _gauss(x, sigma, truncate=4., mode='edge'):
-    "Gaussian blur, cut off at `truncate` standard deviations"
-    if sigma<=0: return x
-    k = _bell(int(truncate*sigma+.5), sigma)
-    k = k/k.sum()
-    return _filter(_filter(x, k[None], mode), k[:,None], mode)
-
-def _middle(x, h, w):
-    "The middle of images"
-    top = (x.shape[2]-h)//2
-    left = (x.shape[3]-w)//2
-    return x[...,top:top+h,left:left+w]
-
-def _zoomed(x, factor):
-    "The middle of `x`, magnified"
-    h,w = x.shape[2:]
-    ch = math.ceil(h/factor)
-    cw = math.ceil(w/factor)
-    size = max(h, round(ch*factor)),max(w, round(cw*factor))
-    big = interpolate(_middle(x, ch, cw), size, mode='bilinear', align_corners=True)
-    return _middle(big, h, w)
-
-# %% ../../nbs/invariance/11_corruptions.ipynb #e367b511
-def _gaussian_noise(x, c, draw, s):
-    noise = draw('noise', 'normal', *x.shape).to(x)
-    return x+c*noise
-
-def _speckle_noise(x, c, draw, s):
-    noise = draw('noise', 'normal', *x.shape).to(x)
-    return x+x*c*noise
-
-def _shot_noise(x, c, draw, s): return draw.poisson(x*c)/c
-
-def _impulse_noise(x, c, draw, s):
-    u = draw('where', 'uniform', *x.shape).to(x)
-    bright = torch.where(u<c, 1, x)
-    return torch.where(u<c/2, 0, bright)
-
-# %% ../../nbs/invariance/11_corruptions.ipynb #709f9120
-def _gaussian_blur(x, c, draw, s): return _gauss(x, c*s)
-
-def _disk(radius, m):
-    "A disk on a square from `-m` to `m`, of sum 1"
-    g = torch.arange(-m, m+1)
-    inside = ((g[:,None]**2+g**2)<=radius**2).double()
-    return inside/inside.sum()
-
-def _defocus_blur(x, c, draw, s):
-    radius = c[0]*s
-    alias = c[1]*s
-    r = max(1, round(s))
-    disk = _disk(radius, math.ceil(radius)+r)
-    bell = _bell(r, alias)
-    soft = torch.outer(bell, bell)/bell.sum()**2
-    kernel = conv2d(disk[None,None], soft[None,None], padding=r)
-    return _filter(x, kernel[0,0], 'reflect')
-
-def _zoom_blur(x, c, draw, s):
-    factors = np.arange(1, c, .01)
-    zoomed = sum(_zoomed(x, f) for f in factors)
-    return (x+zoomed)/(len(factors)+1)
-
-# %% ../../nbs/invariance/11_corruptions.ipynb #125a1dee
-def _looked_up(x, at):
-    "Pixels of each image at the positions `at` in its rows, one after the other; shape `[n, h, w]`"
-    n,c = x.shape[:2]
-    idx = at.reshape(n, 1, -1).expand(-1, c, -1)
-    return x.flatten(2).gather(2, idx).view_as(x)
-
-def _along(m, shift):
-    "Places of `m` pixels, each moved by the `shift` of its image, within the image; shape `[n, m]`"
-    places = torch.arange(m, device=shift.device)+shift.ceil().long()[:,None]
-    return places.clamp_(0, m-1)
-
-def _streak(x, radius, sigma, angle):
-    "Smear each image in its own direction, `angle` in radians, with the weights of ImageMagick's motion blur"
-    h,w = x.shape[2:]
-    k = np.exp(-np.arange(2*math.ceil(radius)+1)**2/(2*sigma**2))
-    res = torch.zeros_like(x)
-    for i,weight in enumerate(k/k.sum()):
-        iy = _along(h, i*angle.sin()-.5)
-        ix = _along(w, i*angle.cos()-.5)
-        at = iy[:,:,None]*w+ix[:,None]
-        res.add_(_looked_up(x, at), alpha=weight)
-    return res
-
-def _motion_blur(x, c, draw, s):
-    degrees = 90*draw('angle', 'uniform', len(x))-45
-    return _streak(x, c[0]*s, c[1]*s, torch.deg2rad(degrees).to(x))
-
-# %% ../../nbs/invariance/11_corruptions.ipynb #81e42192
-def _inside(n, d):
-    "Which of `n` pixels in a row the program moves by up to `d`"
-    i = torch.arange(n)
-    return (i>d)&(i<=n-d)
-
-def _moves(u, d):
-    "Whole numbers from `-d` to `d-1` from random numbers in [0, 1)"
-    return (u*2*d).floor().long().clamp_(max=2*d-1)-d
-
-def _glass_blur(x, c, draw, s):
-    n,_,h,w = x.shape
-    d = max(1, round(c[1]*s))
-    inside = (_inside(h, d)[:,None]&_inside(w, d)).to(x.device)
-    y = torch.arange(h, device=x.device)[:,None]
-    z = torch.arange(w, device=x.device)
-    x = _gauss(x, c[0]*s)
-    for k in range(c[2]):
-        u = draw(k, 'uniform', n, 2, h, w).to(x)
-        dy,dx = torch.where(inside, _moves(u, d), 0).unbind(1)
-        x = _looked_up(x, (y+dy)*w+z+dx)
-    return _gauss(x, c[0]*s)
-
-# %% ../../nbs/invariance/11_corruptions.ipynb #772826d5
-def _grow(x, size): return x if x.shape[2:]==size else interpolate(x, size, mode='bilinear', align_corners=False)
-
-def _base(x, s):
-    "Shape of a grid of about 32 x 32 for each image"
-    h,w = x.shape[2:]
-    return len(x),1,math.ceil(h/s),math.ceil(w/s)
-
-def _snow(x, c, draw, s):
-    mean,spread,zoom,least,length,sigma,kept = c
-    flakes = mean+spread*draw('flakes', 'normal', *_base(x, s)).to(x)
-    flakes = _zoomed(flakes, zoom)
-    flakes = torch.where(flakes<least, 0, flakes)
-    flakes = _grow(flakes, x.shape[2:]).clamp_(0, 1)
-    degrees = -135+90*draw('angle', 'uniform', len(x))
-    flakes = _streak(flakes, length*s, sigma*s, torch.deg2rad(degrees).to(x))
-    white = torch.maximum(x, grey(x)*1.5+.5)
-    return kept*x+(1-kept)*white+flakes+flakes.rot90(2, (2,3))
-
-# %% ../../nbs/invariance/11_corruptions.ipynb #d76b2f31
-def _plasma(u, size, decay):
-    "Clouds in [0, 1], `[n, size, size]`, by diamonds and squares, from random numbers `u` `[n, size*size]` in [-1, 1]"
-    m = u.new_zeros(len(u), size, size)
-    step = size
-    wibble = 100.
-    at = 0
-    def fill(rows, cols, total):
-        nonlocal at
-        k = total.shape[1]*total.shape[2]
-        m[:,rows,cols] = total/4+wibble**2*u[:,at:at+k].view_as(total)
-        at += k
-    while step>=2:
-        corner = slice(None, None, step)
-        middle = slice(step//2, None, step)
-        a = m[:,corner,corner]
-        row = a+a.roll(-1, 2)                     # sums of neighbours in a row, in a column
-        col = a+a.roll(-1, 1)
-        fill(middle, middle, col+col.roll(-1, 2))
-        b = m[:,middle,middle]
-        fill(corner, middle, b+b.roll(1, 1)+row)
-        fill(middle, corner, b+b.roll(1, 2)+col)
-        step = step//2
-        wibble = wibble/decay
-    m -= m.amin((1,2), keepdim=True)
-    return m/m.amax((1,2), keepdim=True)
-
-def _clouds(x, draw, decay):
-    "One cloud an image, `[n, 1, h, w]`"
-    h,w = x.shape[2:]
-    size = 2**max(1, math.ceil(math.log2(max(h, w))))
-    u = 2*draw('clouds', 'uniform', len(x), size*size)-1
-    return _plasma(u.to(x), size, decay)[:,None,:h,:w]
-
-def _fog(x, c, draw, s):
-    top = x.amax((1,2,3), keepdim=True)
-    foggy = x+c[0]*_clouds(x, draw, c[1])
-    return foggy*top/(top+c[0])
-
-# %% ../../nbs/invariance/11_corruptions.ipynb #c81728cc
-def _places(n, side, like):
-    "The middles of `n` pixels, in sides of the image"
-    return (torch.arange(n, device=like.device)+.5)/side
-
-def _arms(r, turn):
-    "How far each place is along the nearest of six arms, and across"
-    sixth = math.pi/3
-    off = torch.remainder(turn+sixth/2, sixth)-sixth/2 # angle to the nearest arm
-    return r*off.cos(),(r*off.sin()).abs()
-
-def _crystals(x, draw, k=5):
-    "Six-armed crystals with side branches at random places, `[n, 1, h, w]` in [0, 1]"
-    h,w = x.shape[2:]
-    side = min(h, w)
-    u = draw('crystals', 'uniform', len(x), 4, k, 1, 1).to(x)
-    dy = _places(h, side, x)[:,None]-u[:,0]*h/side
-    dz = _places(w, side, x)-u[:,1]*w/side
-    r = (dy**2+dz**2).sqrt()
-    along,across = _arms(r, torch.atan2(dy, dz)+2*math.pi*u[:,2])
-    waves = torch.cos(2*math.pi*(along-.6*across)/.12).clamp_(min=0)
-    branch = waves*torch.exp(-across/.12)
-    arm = torch.exp(-(across/.03)**2)
-    fading = torch.exp(-r/(.2+.3*u[:,3]))
-    return (fading*torch.maximum(arm, branch)).amax(1, keepdim=True)
-
-def _frost(x, c, draw, s):
-    clouds = _clouds(x, draw, 1.6)
-    ridge = (1-(2*clouds-1).abs())**2
-    ice = (.2+.4*ridge+.8*_crystals(x, draw)).clamp_(0, 1)
-    colour = x.new_tensor([.85,.95,1.])[:,None,None] if x.shape[1]==3 else .93
-    return c[0]*x+c[1]*(ice*colour)
-
-# %% ../../nbs/invariance/11_corruptions.ipynb #660592ad
-def _histogram(v):
-    "How often each of 256 levels occurs in each row"
-    one = torch.ones(1, 1, device=v.device).expand_as(v)
-    return torch.zeros(len(v), 256, device=v.device).scatter_add_(1, v, one)
-
-def _equalized(v):
-    "Histogram equalisation of integers 0..255 in each image, as OpenCV does it"
-    flat = v.flatten(1)
-    n_pixels = flat.shape[1]
-    counts = _histogram(flat)
-    darkest = (counts>0).int().argmax(1, keepdim=True)
-    first = counts.gather(1, darkest)
-    scale = 255/(n_pixels-first).clamp(min=1)
-    levels = ((counts.cumsum(1)-first)*scale).round_().clamp_(0, 255)
-    found = torch.where(first<n_pixels, levels.gather(1, flat), flat.to(levels.dtype))
-    return found.view(v.shape)
-
-def _mean3(x): return avg_pool2d(_pad(x, 1, 1, 'reflect'), 3, 1)
-
-def _far(shore):
-    "Distance of each pixel to the shore in its image, in pixels; very far without a shore"
-    from scipy.ndimage import distance_transform_edt
-    if not shore.any(): return np.full(shore.shape, 1e6)
-    return distance_transform_edt(~shore.cpu().numpy(), sampling=(1e6,1,1))
-
-_light = torch.tensor([[-2.,-1,0],[-1,1,1],[0,1,2]]) # from the upper left
-
-def _relief(liquid, s):
-    "How bright the surface of the liquid is `[n, 1, h, w]`: lit from the upper left, brightest spot 1"
-    wet = (liquid>0).to(liquid.dtype)
-    inland = -max_pool2d(-wet, 3, 1, 1)
-    shore = (wet>0)&(inland==0)
-    near = np.minimum(_far(shore[:,0])/s, 20)
-    height = torch.from_numpy(near).to(liquid)[:,None]
-    height = _equalized((_mean3(height)+1e-4).long()).to(liquid)
-    lit = _filter(height, _light, 'reflect').clamp_(0, 255)
-    m = liquid*_mean3(lit)
-    return m/m.amax((1,2,3), keepdim=True).clamp_(min=1e-12)
-
-def _spatter(x, c, draw, s):
-    mean,spread,sigma,least,strength,mud = c
-    liquid = mean+spread*draw('liquid', 'normal', *_base(x, s)).to(x)
-    liquid = _grow(_gauss(liquid, sigma), x.shape[2:])
-    liquid = torch.where(liquid<least, 0, liquid)
-    colour = x.new_tensor([63,42,20] if mud else [175,238,238])[:,None,None]/255
-    if x.shape[1]!=3: colour = grey(colour[None])[0]
-    if not mud: return x+strength*_relief(liquid, s)*colour
-    m = _gauss((liquid>least).to(x), strength*s)
-    m = torch.where(m<.8, 0, m)
-    return x*(1-m)+colour*m
-
-# %% ../../nbs/invariance/11_corruptions.ipynb #43b60c5e
-def _contrast(x, c, draw, s):
-    m = x.mean((2,3), keepdim=True)
-    return (x-m)*c+m
-
-def _brightness(x, c, draw, s):
-    v = x.amax(1, keepdim=True)
-    raised = (v+c).clamp(max=1)/v.clamp(min=1e-12)
-    return torch.where(v>0, x*raised, c)
-
-def _saturate(x, c, draw, s):
-    if x.shape[1]==1: return x
-    v = x.amax(1, keepdim=True)
-    low = x.amin(1, keepdim=True)
-    sat = (v-low)/v.clamp(min=1e-12)
-    new = (sat*c[0]+c[1]).clamp(0, 1)
-    others = (v*(1-new)).expand(-1, x.shape[1]-1, -1, -1)
-    red = torch.cat([v, others], 1) # a grey pixel has the hue of red
-    coloured = v-(v-x)*new/torch.where(sat>0, sat, 1)
-    return torch.where(sat>0, coloured, red)
-
-# %% ../../nbs/invariance/11_corruptions.ipynb #e30febdb
-def _jpeg(a, quality):
-    "One image `[h, w, 3]` or `[h, w]` of bytes, there and back"
-    from PIL import Image
-    f = BytesIO()
-    Image.fromarray(np.ascontiguousarray(a)).save(f, 'JPEG', quality=quality)
-    return np.asarray(Image.open(f))
-
-def _jpeg_compression(x, c, draw, s):
-    a = (x*255).round().to(torch.uint8).cpu().numpy()
-    if x.shape[1]==3:
-        stored = [_jpeg(o, c) for o in a.transpose(0, 2, 3, 1)]
-        res = np.stack(stored).transpose(0, 3, 1, 2)
-    else:
-        stored = [_jpeg(o, c) for o in a.reshape(-1, *a.shape[2:])]
-        res = np.stack(stored).reshape(a.shape)
-    return torch.from_numpy(res).to(x)/255
-
-def _box(n, m):
-    "Weights `[m, n]` that turn `n` pixels into `m`, as PIL's box filter does"
-    i = np.arange(n)
-    centre = (np.arange(m)[:,None]+.5)*n/m
-    reach = max(n/m, 1)/2
-    lo = (centre-reach+.5).astype(int)
-    hi = (centre+reach+.5).astype(int)
-    off = (i-centre+.5)/(2*reach)
-    inside = (i>=lo)&(i<hi)
-    k = (inside&(off>-.5)&(off<=.5)).astype(float)
-    return k/k.sum(1, keepdims=True)
-
-def _down_and_up(n, share, like):
-    "Weights `[n, n]` that turn `n` pixels into a share of them and back"
-    m = max(1, int(n*share))
-    return torch.from_numpy(_box(m, n)@_box(n, m)).to(like)
-
-def _pixelate(x, c, draw, s):
-    h,w = x.shape[2:]
-    rows = _down_and_up(h, c, x)
-    cols = _down_and_up(w, c, x)
-    return rows@x@cols.T
-
-# %% ../../nbs/invariance/11_corruptions.ipynb #95294b57
-def _sample(x, px, py, corners):
-    "Images at the places `px`, `py` in pixels, mirrored at their outer pixels, or without `corners` behind them"
-    h,w = x.shape[2:]
-    def scaled(p, n): return 2*p/max(n-1, 1)-1 if corners else (2*p+1)/n-1
-    grid = torch.stack([scaled(px, w), scaled(py, h)], -1)
-    return grid_sample(x, grid, padding_mode='reflection', align_corners=corners)
-
-def _tilted(x, draw, strength):
-    "Three points of each image moved at random, and all others with them"
-    n,_,h,w = x.shape
-    side = min(h, w)
-    corners = x.new_tensor([[1,1],[1,-1],[-1,-1]])*(side//3)+x.new_tensor([w//2,h//2])
-    moved = corners+(2*draw('corners', 'uniform', n, 3, 2)-1).to(x)*strength*side
-    with_one = torch.cat([moved, torch.ones_like(moved[...,:1])], 2)
-    back = torch.linalg.solve(with_one, corners.expand(n, -1, -1))
-    y,z = torch.meshgrid(torch.arange(h).to(x), torch.arange(w).to(x), indexing='ij')
-    places = torch.stack([z, y, torch.ones_like(y)], -1)
-    px,py = (places@back[:,None]).unbind(-1)
-    return _sample(x, px, py, True)
-
-def _elastic_transform(x, c, draw, s):
-    n,_,h,w = x.shape
-    side = min(h, w)
-    x = _tilted(x, draw, c[2])
-    if not c[0]: return x
-    k = side/32
-    u = 2*draw('field', 'uniform', n, 2, math.ceil(h/k), math.ceil(w/k)).to(x)-1
-    field = _gauss(u, 32*c[1], 3., 'symmetric')
-    dy,dx = (_grow(field, (h,w))*c[0]*side).unbind(1)
-    y,z = torch.meshgrid(torch.arange(h).to(x), torch.arange(w).to(x), indexing='ij')
-    return _sample(x, z+dx, y+dy, False)
+from .digital import digital
+from .domains import Domain, by_chunks, class_numbers, stored_images
+from .noise_and_blur import Draw, blurs, noises
+from .weather import weather
 
 # %% ../../nbs/invariance/11_corruptions.ipynb #0a299f1f
-_constants:dict[str,list] = dict(
+_snow = [
+    (.1,.2,1,.6,8,3,.95), (.1,.2,1,.5,10,4,.9), (.15,.3,1.75,.55,10,4,.9), (.25,.3,2.25,.6,12,6,.85),
+    (.3,.3,1.25,.65,14,12,.8)]
+
+_spatter = [
+    (.62,.1,.7,.7,.5,0), (.65,.1,.8,.7,.5,0), (.65,.3,1,.69,.5,0), (.65,.1,.7,.69,.6,1), (.65,.1,.5,.68,.6,1)]
+
+_of_noise:dict[str,list] = dict(
     gaussian_noise=[.04, .06, .08, .09, .10],
     shot_noise=[500, 250, 100, 75, 50],
     impulse_noise=[.01, .02, .03, .05, .07],
+    speckle_noise=[.06, .1, .12, .16, .2])
+
+_of_blur:dict[str,list] = dict(
     defocus_blur=[(.3,.4), (.4,.5), (.5,.6), (1,.2), (1.5,.1)],
     glass_blur=[(.05,1,1), (.25,1,1), (.4,1,1), (.25,1,2), (.4,1,2)],
     motion_blur=[(6,1), (6,1.5), (6,2), (8,2), (9,2.5)],
     zoom_blur=[1.06, 1.11, 1.16, 1.21, 1.26],
-    snow=[(.1,.2,1,.6,8,3,.95), (.1,.2,1,.5,10,4,.9), (.15,.3,1.75,.55,10,4,.9),
-          (.25,.3,2.25,.6,12,6,.85), (.3,.3,1.25,.65,14,12,.8)],
+    gaussian_blur=[.4, .6, .7, .8, 1])
+
+_of_weather:dict[str,list] = dict(
+    snow=_snow,
     frost=[(1,.2), (1,.3), (.9,.4), (.85,.4), (.75,.45)],
     fog=[(.2,3), (.5,3), (.75,2.5), (1,2), (1.5,1.75)],
+    spatter=_spatter)
+
+_of_digital:dict[str,list] = dict(
     brightness=[.05, .1, .15, .2, .3],
     contrast=[.75, .5, .4, .3, .15],
+    saturate=[(.3,0), (.1,0), (1.5,0), (2,.1), (2.5,.2)],
     elastic_transform=[(0,0,.08), (.05,.2,.07), (.08,.06,.06), (.1,.04,.05), (.1,.03,.03)],
     pixelate=[.95, .9, .85, .75, .65],
-    jpeg_compression=[80, 65, 58, 50, 40],
-    speckle_noise=[.06, .1, .12, .16, .2],
-    gaussian_blur=[.4, .6, .7, .8, 1],
-    spatter=[(.62,.1,.7,.7,.5,0), (.65,.1,.8,.7,.5,0), (.65,.3,1,.69,.5,0), (.65,.1,.7,.69,.6,1),
-             (.65,.1,.5,.68,.6,1)],
-    saturate=[(.3,0), (.1,0), (1.5,0), (2,.1), (2.5,.2)])
+    jpeg_compression=[80, 65, 58, 50, 40])
 
-_functions = dict(
-    gaussian_noise=_gaussian_noise,
-    shot_noise=_shot_noise,
-    impulse_noise=_impulse_noise,
-    defocus_blur=_defocus_blur,
-    glass_blur=_glass_blur,
-    motion_blur=_motion_blur,
-    zoom_blur=_zoom_blur,
-    snow=_snow,
-    frost=_frost,
-    fog=_fog,
-    brightness=_brightness,
-    contrast=_contrast,
-    elastic_transform=_elastic_transform,
-    pixelate=_pixelate,
-    jpeg_compression=_jpeg_compression,
-    speckle_noise=_speckle_noise,
-    gaussian_blur=_gaussian_blur,
-    spatter=_spatter,
-    saturate=_saturate)
+_constants = _of_noise|_of_blur|_of_weather|_of_digital
+_functions = noises|blurs|weather|digital
 
-corruption_names = tuple(_constants) # the fifteen of the benchmark, then its four extra ones
+# %% ../../nbs/invariance/11_corruptions.ipynb #c52f1d62
+_benchmark = (
+    'gaussian_noise', 'shot_noise', 'impulse_noise', 'defocus_blur', 'glass_blur', 'motion_blur', 'zoom_blur',
+    'snow', 'frost', 'fog', 'brightness', 'contrast', 'elastic_transform', 'pixelate', 'jpeg_compression')
+_extra = 'speckle_noise','gaussian_blur','spatter','saturate'
+corruption_names = _benchmark+_extra # the fifteen of the benchmark, then its four extra ones
 
 # %% ../../nbs/invariance/11_corruptions.ipynb #39942b69
 def _check(name, severity):
@@ -466,6 +69,12 @@ def _check(name, severity):
     one_of(name, 'name', corruption_names)
     if isinstance(severity, bool) or severity not in (1,2,3,4,5):
         raise ValueError(f'`severity` must be 1, 2, 3, 4 or 5, got {severity!r}')
+
+def _scale(x, scale):
+    "Factor on lengths in pixels, by default for images of this size"
+    if scale is not None: return number(scale, 'scale', 0, ends='(]')
+    shorter = min(x.shape[2:])
+    return max(1, shorter/32)
 
 def corruptions(
     images:ArrayLike, # Images `[n, c, h, w]`: `uint8`, or floating point in [0, 1]
@@ -478,12 +87,14 @@ def corruptions(
     "One of the 19 corruptions of [Hendrycks & Dietterich 2019](https://arxiv.org/abs/1903.12261)"
     _check(name, severity)
     x = stored_images(images)
-    shorter = min(x.shape[2:])
-    s = max(1, shorter/32) if scale is None else number(scale, 'scale', 0, ends='(]')
+    s = _scale(x, scale)
     f = _functions[name]
     c = _constants[name][severity-1]
-    draw = _Draw(seed, corruption_names.index(name), severity)
-    def corrupted(some, rows): return f(some, c, draw, s).clamp_(0, 1)
+    place = corruption_names.index(name)
+    draw = Draw(seed, place, severity)
+    def corrupted(some, rows):
+        made = f(some, c, draw, s)
+        return made.clamp_(0, 1)
     return like(by_chunks(corrupted, x), images)
 
 # %% ../../nbs/invariance/11_corruptions.ipynb #719d81a1
@@ -493,16 +104,22 @@ def _corrupted(sets, kinds, seed, i):
     "Set `i` of a corrupted domain"
     which,kind = divmod(i, len(kinds))
     o = sets[which]
-    name,severity = kinds[kind]
-    return corruptions(o.images, name, severity, seed=seed),o.labels
+    corrupted = corruptions(o.images, *kinds[kind], seed=seed)
+    return corrupted,o.labels
 
 def _as_domain(images, labels):
     "A domain, or one with a single set without a name"
     if not isinstance(images, Domain):
         x = stored_images(images)
-        return Domain([''], partial(_given, x, class_numbers(labels, len(x))))
+        y = class_numbers(labels, len(x))
+        return Domain([''], partial(_given, x, y))
     if labels is not None: raise ValueError('`labels` must be None with a domain, whose sets have their own')
     return images
+
+def _name(o, kind):
+    "Name of a set under a corruption of some strength"
+    name,severity = kind
+    return f'{o}-{name}-{severity}' if o else f'{name}-{severity}'
 
 def corrupted_domain(
     images:ArrayLike|Domain, # Images `[n, c, h, w]`, or a domain, each set of which is corrupted
@@ -523,5 +140,6 @@ def corrupted_domain(
     for o in kinds:
         _check(*o)
     sets = _as_domain(images, labels)
-    named = [f'{o}-{name}-{severity}' for o,(name,severity) in product(sets.names, kinds)]
-    return Domain([o.removeprefix('-') for o in named], partial(_corrupted, sets, kinds, seed))
+    named = [_name(*o) for o in product(sets.names, kinds)]
+    load = partial(_corrupted, sets, kinds, seed)
+    return Domain(named, load)

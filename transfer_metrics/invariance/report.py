@@ -37,7 +37,6 @@ def _right(probs, labels):
     y = as_columns(labels, *probs.shape, name='labels', of='the output of the model')
     return probs.argmax(1)==y.to(probs.device)
 
-# %% ../../nbs/invariance/13_report.ipynb #5bd15f64
 class LabelFree(NamedTuple):
     "What is known of a row of the report"
     metric: Metric # unit, direction, and what it is computed from
@@ -50,22 +49,26 @@ def _of_images(m):
     "Whether a metric is computed from what the model says about the images as they are"
     said = {'probs','logits'}
     told = {'source_probs','source_labels'}
-    return m.streams!=() and said.issuperset(m.streams) and told.issuperset(m.sources)
+    if not told.issuperset(m.sources): return False
+    return m.streams!=() and said.issuperset(m.streams)
 
 def label_free_metrics() -> dict[str,LabelFree]: # By name of the row
     "All that a report can hold"
-    plain = {k: m for k,m in registry('invariance').items() if _of_images(m)}
+    among = registry('invariance')
+    plain = {k: m for k,m in among.items() if _of_images(m)}
     resolved = resolve_all(plain|_variants)
     rows = {}
     for k,(m,options) in sorted(resolved.items()):
-        rows[k] = LabelFree(m, 'source' if m.sources else '', options)
+        need = 'source' if m.sources else ''
+        rows[k] = LabelFree(m, need, options)
     invariance,_ = resolve(mean_effective_invariance)
     for k in ('rotation_invariance','jigsaw_invariance'):
         rows[k] = LabelFree(invariance)
     for task in ('rotation','jigsaw'):
         m = Metric(f'{task}_prediction', _recognised, 'accuracy of the head', (0,1), True, '')
         rows[m.name] = LabelFree(m, task)
-    rows['accuracy'] = LabelFree(Metric('accuracy', _right, 'accuracy', (0,1), True, ''), 'labels')
+    accuracy = Metric('accuracy', _right, 'accuracy', (0,1), True, '')
+    rows['accuracy'] = LabelFree(accuracy, 'labels')
     return rows
 
 # %% ../../nbs/invariance/13_report.ipynb #b785c359
@@ -85,13 +88,19 @@ def _lacking(name, need):
     else: what = f"a head in `heads`: fit_head(model, training_images, task='{need}')"
     return ValueError(f'{name} needs {what}')
 
+def _names(metrics):
+    "The metrics asked for, at least one"
+    names = metrics.split(',') if isinstance(metrics, str) else list(metrics)
+    if not names: raise ValueError('`metrics` must name at least one metric, got none')
+    return [k.strip() for k in names]
+
 def _wanted(metrics, source, heads):
     "What is known of the metrics asked for; by default of all that the input allows"
     among = label_free_metrics()
-    given = {'','labels',*heads} if source is None else {'','labels','source',*heads}
+    given = {'','labels',*heads}
+    if source is not None: given.add('source')
     if metrics is None: return {k: o for k,o in among.items() if o.need in given}
-    names = [k.strip() for k in metrics.split(',')] if isinstance(metrics, str) else list(metrics)
-    if not names: raise ValueError('`metrics` must name at least one metric, got none')
+    names = _names(metrics)
     wanted = {k: among[known(k, among, 'metric', 'label_free_metrics()')] for k in names}
     for k,o in wanted.items():
         if o.need not in given: raise _lacking(k, o.need)
@@ -114,24 +123,30 @@ def _image_row(o, source, given):
     options = {k: v for k,v in given.items() if k in m.options}
     told = {a: source[a] for a in m.sources}
     state = state_of(m, **options, **o.options, **told)
-    return _Row(m, state, _as_it_is, lambda plain,look,key: [getattr(look, a) for a in m.streams])
+    def arrays(plain, look, key): return [getattr(look, a) for a in m.streams]
+    return _Row(m, state, _as_it_is, arrays)
 
 def _invariance_row(o, views):
     "The mean invariance over some views"
-    return _Row(o.metric, state_of(o.metric), views, lambda plain,look,key: (plain.probs, look.probs))
+    def arrays(plain, look, key): return plain.probs,look.probs
+    return _Row(o.metric, state_of(o.metric), views, arrays)
 
-# %% ../../nbs/invariance/13_report.ipynb #d8edd0e6
+def _layer(head): return head.layer or None
+
 def _head_row(o, head):
     "How often a head recognises its views"
-    views = _as_it_is | (_turns() if head.task=='rotation' else _shuffles(head.grid, head.permutations))
+    changed = _turns() if head.task=='rotation' else _shuffles(head.grid, head.permutations)
+    views = _as_it_is|changed
     number = {key: i for i,key in enumerate(views)}
-    layer = head.layer or None
+    layer = _layer(head)
     state = MeanState(partial(o.metric.f, head))
-    return _Row(o.metric, state, views, lambda plain,look,key: (look.features[layer], number[key]))
+    def arrays(plain, look, key): return look.features[layer],number[key]
+    return _Row(o.metric, state, views, arrays)
 
 def _accuracy_row(o):
     "How often the model is right"
-    return _Row(o.metric, MeanState(o.metric.f), _as_it_is, lambda plain,look,key: (look.probs, look.labels))
+    def arrays(plain, look, key): return look.probs,look.labels
+    return _Row(o.metric, MeanState(o.metric.f), _as_it_is, arrays)
 
 # %% ../../nbs/invariance/13_report.ipynb #ed588a90
 def _turns(): return dict(enumerate(rotations(), 1))
@@ -142,12 +157,17 @@ def _shuffles(grid, orders):
 
 def _orders(grid, permutations, seed):
     "Orders of the tiles by the name of the row that they belong to"
+    named = dict(jigsaw_invariance=permutations)
     if isinstance(permutations, Mapping): named = {f'jigsaw_invariance_{k}': v for k,v in permutations.items()}
-    else: named = dict(jigsaw_invariance=permutations)
     if not named: raise ValueError('`permutations` must not be empty')
-    return {k: listed_permutations(grid=grid, which=which, seed=seed) for k,which in named.items()}
+    listed = partial(listed_permutations, grid=grid, seed=seed)
+    return {k: listed(which=which) for k,which in named.items()}
 
-# %% ../../nbs/invariance/13_report.ipynb #bde33278
+def _jigsaw_rows(o, grid, orders):
+    "The mean invariance over each set of orders of the tiles, by name of the row"
+    views = {name: _shuffles(grid, ps) for name,ps in orders.items()}
+    return {name: _invariance_row(o, v) for name,v in views.items()}
+
 def _rows(wanted, source, heads, grid, orders, **given):
     "The rows to fill, by name"
     rows:dict[str,_Row] = {}
@@ -156,7 +176,7 @@ def _rows(wanted, source, heads, grid, orders, **given):
         elif o.need in heads: rows[k] = _head_row(o, heads[o.need])
         elif k=='rotation_invariance': rows[k] = _invariance_row(o, _turns())
         elif k=='accuracy': rows[k] = _accuracy_row(o)
-        else: rows |= {name: _invariance_row(o, _shuffles(grid, ps)) for name,ps in orders.items()}
+        else: rows |= _jigsaw_rows(o, grid, orders)
     return rows
 
 def _views(rows):
@@ -167,14 +187,15 @@ def _views(rows):
     return views
 
 # %% ../../nbs/invariance/13_report.ipynb #79e630b5
-def _layers(heads): return list(dict.fromkeys(h.layer or None for h in heads.values()))
+def _layers(heads): return list(dict.fromkeys(map(_layer, heads.values())))
 
 def _pass(model, loader, rows, layers, **options):
     "Show each row what the model says about its views; the number of images"
     views = _views(rows)
     keys = list(views)
     n = 0
-    looks = forward(model, loader, views=list(views.values()), layers=layers, dtype=torch.float64, **options)
+    shown = list(views.values())
+    looks = forward(model, loader, views=shown, layers=layers, dtype=torch.float64, **options)
     with closing(looks):
         for look in looks:
             if look.view==0:
@@ -182,7 +203,9 @@ def _pass(model, loader, rows, layers, **options):
                 n += len(look.probs)
             key = keys[look.view]
             for row in rows.values():
-                if key in row.views: row.state.update(*row.arrays(plain, look, key))
+                if key not in row.views: continue
+                arrays = row.arrays(plain, look, key)
+                row.state.update(*arrays)
     return n
 
 # %% ../../nbs/invariance/13_report.ipynb #480d4a77
@@ -208,11 +231,10 @@ def _table(rows, n):
     "The report"
     table = []
     for k,r in rows.items():
-        m = r.metric
-        table.append((k, r.state.value(), m.unit, m.higher_is_better, n))
+        value = r.state.value()
+        table.append((k, value, r.metric.unit, r.metric.higher_is_better, n))
     return pd.DataFrame(table, columns=['metric','value','unit','higher_is_better','n'])
 
-# %% ../../nbs/invariance/13_report.ipynb #b62fe29c
 def _labelled(source):
     "Data of the source by name, from `Outputs` or a pair"
     if source is None: return {}
@@ -221,15 +243,15 @@ def _labelled(source):
     elif isinstance(source, (tuple,list)) and len(source)==2: pair = tuple(source)
     probs,labels = pair
     if probs is None or labels is None:
-        raise ValueError(
-            '`source` must be Outputs with probabilities and labels, or a pair (probs [n, k], labels [n]), '
-                         "on labelled data of the model's own classes")
+        raise ValueError('`source` must be Outputs with probabilities and labels, or a pair (probs [n, k], '
+                         "labels [n]), on labelled data of the model's own classes")
     return dict(source_probs=probs, source_labels=labels)
 
 def _labels_seen(rows, n, needed):
     "Whether all images have labels; refuse that only some have"
-    labelled = rows['accuracy'].state.n if 'accuracy' in rows else 0
-    if 0<labelled<n or needed and 'accuracy' in rows and not labelled:
+    if 'accuracy' not in rows: return False
+    labelled = rows['accuracy'].state.n
+    if 0<labelled<n or needed and not labelled:
         raise ValueError('accuracy needs labels in every batch (x, y) of `loader`, '
                          f'got them for {labelled} of {n} images')
     return labelled>0
@@ -271,7 +293,7 @@ def label_free_report(
     used = {k: h for k,h in given.items() if f'{k}_prediction' in wanted}
     orders = _orders(grid, permutations, seed) if 'jigsaw_invariance' in wanted else {}
     rows = _rows(wanted, _labelled(source), used, grid, orders, prior=prior)
-    n = _pass(model, loader, rows, _layers(used), device=device, batch_size=batch_size, progress=progress,
-              desc='label-free metrics', name='loader')
+    options = dict(device=device, batch_size=batch_size, progress=progress, desc='label-free metrics', name='loader')
+    n = _pass(model, loader, rows, _layers(used), **options)
     if not _labels_seen(rows, n, metrics is not None): rows.pop('accuracy', None)
     return _table(rows, n)
