@@ -1,6 +1,9 @@
 # Written by docs/stubs.py: do not edit
 from .baselines import knn as knn
 from .baselines import linear_probe as linear_probe
+from .bhattacharyya import diagonal_distances as diagonal_distances
+from .bhattacharyya import full_distances as full_distances
+from .bhattacharyya import overlap_matrix as overlap_matrix
 from .gbc import class_overlap as class_overlap
 from .gbc import gbc as gbc
 from .h_score import h_score as h_score
@@ -10,6 +13,7 @@ from .leep import leep as leep
 from .lfc import lfc as lfc
 from .logme import evidence as evidence
 from .logme import logme as logme
+from .mixture import gaussian_mixture as gaussian_mixture
 from .nce import nce as nce
 from .nleep import nleep as nleep
 from .nleep import responsibilities as responsibilities

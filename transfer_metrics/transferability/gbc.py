@@ -9,19 +9,17 @@ __all__ = ['class_overlap', 'gbc']
 
 # %% ../../nbs/transferability/06_gbc.ipynb #7a0cdded
 import math
-from collections.abc import Iterator
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 import pandas as pd
 import torch
-from fastcore.basics import patch
 from torch import Tensor
+from ..checks import one_of, same_width
 from ..core import ArrayLike, as_features, as_labels, chunks
 from ..linalg import add_segments, leading, power2, principal
 from ..registry import metric
-from ..state import State, renumber
-
-_EPS = torch.finfo(torch.float64).eps
+from ..state import State, renumber, some_samples
+from .bhattacharyya import diagonal_distances, full_distances, overlap_matrix
 
 # %% ../../nbs/transferability/06_gbc.ipynb #94adddee
 class _Classes(NamedTuple):
@@ -30,218 +28,154 @@ class _Classes(NamedTuple):
     means: Tensor # 0 for a class without samples, shape `[c, d]`
     second: Tensor # sums of squared deviations, shape `[c, d]`, or of their products, `[c, d, d]`
 
+def _squares(v, y, counts, means):
+    "Sums of squared deviations of the rows of each class from its mean, shape `[c, d]`"
+    about_origin = add_segments(torch.zeros_like(means), v.square(), y)
+    sums = counts[:,None]*means
+    return about_origin.addcmul_(means, sums, value=-1).clamp_(min=0)
+
+def _products(v, y, counts, means):
+    "Sums of products of deviations of the rows of each class from its mean, shape `[c, d, d]`"
+    c,d = means.shape
+    res = v.new_zeros(c, d, d)
+    by_class = v[y.argsort(stable=True)]
+    sizes = counts.long().tolist()
+    for k,rows in enumerate(by_class.split(sizes)):
+        if len(rows)<2: continue
+        deviations = rows-means[k]
+        torch.mm(deviations.T, deviations, out=res[k])
+    return res
+
 def _chunk(x, y, c, full):
     "`_Classes` of a few rows, about the first row of each class"
-    n = y.bincount(minlength=c).double()
+    counts = y.bincount(minlength=c).double()
     rows = torch.arange(len(y), device=y.device)
-    first = y.new_zeros(c).scatter_reduce_(0, y, rows, 'amin', include_self=False)
-    origin = x[first].double()*(n>0)[:,None]
+    first = y.new_zeros(c)
+    first.scatter_reduce_(0, y, rows, 'amin', include_self=False)
+    there = counts>0
+    origin = x[first].double()*there[:,None]
     v = x.double()-origin[y]
     sums = add_segments(torch.zeros_like(origin), v, y)
-    mean = sums/n.clamp(min=1)[:,None]
-    if not full:
-        second = add_segments(torch.zeros_like(origin), v.square(), y)
-        second.addcmul_(mean, n[:,None]*mean, value=-1).clamp_(min=0)
-        return _Classes(n, origin+mean, second)
-    second = origin.new_zeros(*origin.shape, x.shape[1])
-    by_class = v[y.argsort(stable=True)]
-    for k,rows in enumerate(by_class.split(n.long().tolist())):
-        rows = rows-mean[k]
-        if len(rows)>1: torch.mm(rows.T, rows, out=second[k])
-    return _Classes(n, origin+mean, second)
+    divisor = counts.clamp(min=1)
+    means = sums/divisor[:,None]
+    second = _products if full else _squares
+    return _Classes(counts, origin+means, second(v, y, counts, means))
 
 # %% ../../nbs/transferability/06_gbc.ipynb #b13f6d90
-def _join(
-    a:_Classes, # Some samples
-    b:_Classes, # Others, of the same classes in the same order
-) -> _Classes: # All of them
-    "Both together"
+def _join(a, b):
+    "Two `_Classes` together, of the same classes in the same order"
     n = a.counts+b.counts
+    share = b.counts/n.clamp(min=1)
     delta = b.means-a.means
-    share = (b.counts/n.clamp(min=1))[:,None]
-    u = (a.counts[:,None]*share).sqrt()*delta
-    between = u.square() if a.second.ndim==2 else u[:,:,None]*u[:,None]
-    return _Classes(n, a.means+share*delta, a.second+b.second+between)
+    means = a.means+share[:,None]*delta
+    weight = (a.counts*share).sqrt()
+    u = weight[:,None]*delta
+    full = a.second.ndim==3
+    between = u[:,:,None]*u[:,None] if full else u.square()
+    return _Classes(n, means, a.second+b.second+between)
 
-def _classes(
-    x:Tensor, # Features, shape `[n, d]`
-    y:Tensor, # Class codes in `[0, c)`, shape `[n]`
-    c:int, # Number of classes
-    full:bool, # Whether to gather products of deviations
-) -> _Classes: # Of all rows
-    "Counts, means and second moments of each class in bounded memory"
+def _classes(x, y, c, full):
+    "`_Classes` of all rows in bounded memory; `full` asks for products of deviations"
     d = x.shape[1]
     size = max(2**20, 1024*d)
-    if full: size = min(max(2**20, 64*c*d), max(2**23, 1024*d))
-    parts = (_chunk(x[s], y[s], c, full) for s in chunks(x, size))
+    if full:
+        as_large_as_sums = max(2**20, 64*c*d)
+        most = max(2**23, 1024*d)
+        size = min(as_large_as_sums, most)
+    def part(s): return _chunk(x[s], y[s], c, full)
+    parts = map(part, chunks(x, size))
     return reduce(_join, parts)
 
-# %% ../../nbs/transferability/06_gbc.ipynb #966b1593
-def _aligned(
-    m:Tensor, # Means, shape `[c, d]`
-    v:Tensor, # Variances, shape `[c, d]` or `[c, 1]`
-    tol:Tensor, # Rounding error of the means, shape `[d]`
-) -> Iterator[tuple[int,Any,Tensor]]: # Class, which others, and its distances from them
-    "Bhattacharyya distances of Gaussians with diagonal covariances"
-    logs = v.log()/4
-    for i in range(1, len(m)):
-        for s in chunks(m[:i]):
-            t = v[s]+v[i]
-            gap = m[s]-m[i]
-            D = gap.square()/t/4 + ((t/2).log()/2-logs[s]-logs[i])
-            points = torch.where(gap.abs()>2*tol, math.inf, 0.)
-            yield i,s,torch.where(t>0, D, points).sum(1)
-
-# %% ../../nbs/transferability/06_gbc.ipynb #7b7317b6
-def _whiten(m, C, counts, tol):
-    """Means and covariances where the mean covariance within classes is the identity
-
-    Also the means along directions without any variance, in units of tolerance,
-    and the rounding error of the covariances."""
-    n = float(counts.sum())
-    d = m.shape[1]
-    noise = max(n, d)*_EPS
-    W = torch.tensordot(counts/n, C, 1)
-    std = W.diagonal().clamp(min=0).sqrt()
-    scale = torch.where(std>tol, 1/std, 0.)
-    w,V = torch.linalg.eigh(scale*W*scale[:,None])
-    keep = w>noise*w[-1]
-    z = (m-m.mean(0))*scale
-    dead = scale==0
-    constant = (m-m[0])[:,dead]/(2*tol[dead]).clamp(min=1e-300)
-    dependent = z@V[:,~keep]/(1e-7*(1+z.abs().max()))
-    rest = torch.cat([constant, dependent], 1)
-    B = scale[:,None]*V[:,keep]/w[keep].sqrt()
-    white = torch.stack([B.T@S@B for S in C])
-    smallest = float(w[keep][0]) if keep.any() else 1.
-    return (m-m.mean(0))@B,white,rest,noise/smallest
-
-# %% ../../nbs/transferability/06_gbc.ipynb #a85fea22
-def _half_logdet(C):
-    "Half the log-determinants of positive definite matrices, shape `[b]`, and their Cholesky factors"
-    L = torch.linalg.cholesky_ex(C)[0]
-    return L.diagonal(dim1=-2, dim2=-1).log().sum(-1),L
-
-def _regular(C, limit, noise):
-    "Which covariances are safely positive definite, beyond their rounding error"
-    L,failed = torch.linalg.cholesky_ex(C)
-    d = C.shape[1]
-    good = (failed==0)&(limit>d)
-    if good.any():
-        # the trace of the inverse times that of the matrix is at least the condition number
-        worst = torch.stack([torch.cholesky_inverse(o).trace()*o.square().sum() for o in L[good]])
-        good[good.clone()] = worst*noise<1
-    return good
-
-def _flat(m, C, limit, noise):
-    "Pairs of classes that fill the same subspace, and their distances"
-    w,V = torch.linalg.eigh(C)
-    position = torch.arange(w.shape[1], 0, -1, device=w.device)
-    keep = (w>noise*w[:,-1:].clamp(min=0))&(position<limit[:,None])
-    rank = keep.sum(1).double()
-    P = ((V*keep[:,None])@V.mT).flatten(1)
-    outside = rank[:,None]-P@P.T
-    same = (rank[:,None]==rank)&(outside<1e-10*rank[:,None].clamp(min=1))
-    for i,j in same.tril(-1).nonzero().tolist():
-        U = V[i][:,keep[i]]
-        gap = m[j]-m[i]
-        off = gap-U@(U.T@gap)
-        if off.abs().max()>1e-7*(1+gap.abs().max()): continue
-        h,L = _half_logdet((U.T@(C[i]+C[j])@U)/2)
-        u = torch.linalg.solve_triangular(L, (U.T@gap)[:,None], upper=False)
-        logs = w[i][keep[i]].log().sum()+w[j][keep[j]].log().sum()
-        yield i,j,u.square().sum()/8+h-logs/4
-
-# %% ../../nbs/transferability/06_gbc.ipynb #5bc84eb4
-def _full(
-    m:Tensor, # Means, shape `[c, d]`
-    C:Tensor, # Covariances, shape `[c, d, d]`
-    counts:Tensor, # Samples of each class, shape `[c]`
-    limit:Tensor, # Each class has a rank below this, shape `[c]`
-    tol:Tensor, # Rounding error of the means, shape `[d]`
-) -> Iterator[tuple[int,Any,Tensor]]: # Class, which others, and its distances from them
-    "Bhattacharyya distances of Gaussians with any covariances; a pair that is left out is infinitely distant"
-    m,C,rest,noise = _whiten(m, C, counts, tol)
-    good = _regular(C, limit, noise)
-    a = good.nonzero()[:,0]
-    b = (~good).nonzero()[:,0]
-    h = _half_logdet(C[a])[0]
-    for k in range(1, len(a)):
-        for s in chunks(C[:k].flatten(1)):
-            i = a[k]
-            j = a[s.start:min(s.stop, k)]
-            H,L = _half_logdet((C[j]+C[i])/2)
-            gap = (m[j]-m[i])[...,None]
-            u = torch.linalg.solve_triangular(L, gap, upper=False).flatten(1)
-            D = u.square().sum(1)/8+H-(h[s]+h[k])/2
-            apart = ((rest[j]-rest[i]).abs()>1).any(1)
-            yield int(i),j,torch.where(apart, math.inf, D)
-    for i,j,v in _flat(m[b], C[b], limit[b], noise):
-        apart = (rest[b[i]]-rest[b[j]]).abs()>1
-        if not apart.any(): yield int(b[i]),b[j:j+1],v[None]
-
 # %% ../../nbs/transferability/06_gbc.ipynb #0e7aa149
+def _few(components, n, d):
+    "Refuse more components than there can be"
+    most = min(n, d)
+    if components is not None and components>most:
+        raise ValueError(f'`components` must be at most min(n, d) = {most} for features of shape ({n}, {d}), '
+                         f'got {components}')
+
 def _rotate(k, q):
     "`k` in the coordinates of the first `q` principal components"
-    n = k.counts.sum()
-    z = k.means-k.counts@k.means/n
-    between = z.T@(k.counts[:,None]*z)
-    _,V = leading(k.second.sum(0)+between, int(n), z.shape[1], n_components=q)
-    second = torch.stack([V.T@S@V for S in k.second])
-    return _Classes(k.counts, z@V, second)
+    counts,means,_ = k
+    n = int(counts.sum())
+    d = means.shape[1]
+    _few(q, n, d)
+    mean = counts@means/n
+    z = means-mean
+    weighted = counts[:,None]*z
+    scatter = k.second.sum(0)+z.T@weighted
+    _,V = leading(scatter, n, d, n_components=q)
+    turned = [V.T@S@V for S in k.second]
+    return _Classes(counts, z@V, torch.stack(turned))
 
 # %% ../../nbs/transferability/06_gbc.ipynb #ebaa190f
 def _options(covariance, components, floor):
     "Refuse options that make no sense"
-    if covariance not in ('diagonal','spherical','full'):
-        raise ValueError(f"`covariance` must be 'diagonal', 'spherical' or 'full', got {covariance!r}")
+    one_of(covariance, 'covariance', ('diagonal','spherical','full'))
     whole = isinstance(components, int) and not isinstance(components, bool)
     if components is not None and (not whole or components<1):
         raise ValueError(f'`components` must be None or an integer of at least 1, got {components!r}')
     if not 0<=floor<math.inf: raise ValueError(f'`floor` must be a variance, 0 or more, got {floor!r}')
 
-def _few(components, n, d):
-    "Refuse more components than there can be"
-    if components is not None and components>min(n, d):
-        limit = f'min(n, d) = {min(n, d)} for features of shape ({n}, {d})'
-        raise ValueError(f'`components` must be at most {limit}, got {components}')
+def _full(k, floor, noise):
+    "`_distances` of full covariances"
+    limit = k.counts
+    C = k.second/limit[:,None,None]
+    if floor:
+        w,V = torch.linalg.eigh(C)
+        raised = w.clamp(min=floor)
+        C = (V*raised[:,None])@V.mT
+        limit = limit+C.shape[1]   # any rank
+    return full_distances(k.means, C, k.counts, limit=limit, noise=noise)
+
+def _variances(k, floor, noise):
+    "Variance of each feature in each class, 0 where it is rounding error"
+    n,_,second = k
+    squares = second.diagonal(dim1=1, dim2=2) if second.ndim==3 else second
+    v = squares/n[:,None]
+    varies = v.sqrt()>noise
+    real = torch.where(varies, v, 0.)
+    return real.clamp(min=floor)
 
 def _distances(k, covariance, floor):
     "Pairs of classes and their Bhattacharyya distances; pairs that are left out are infinitely distant"
-    n = k.counts
-    d = k.means.shape[1]
     if not k.second.isfinite().all():
         raise ValueError('`features` are too large to be squared; '
                          'multiply them all by one small factor, which does not change the score')
-    tol = max(float(n.sum()), d)*_EPS*k.means.abs().amax(0)
-    if covariance=='full':
-        C = k.second/n[:,None,None]
-        if floor:
-            w,V = torch.linalg.eigh(C)
-            C = (V*w.clamp(min=floor)[:,None])@V.mT
-        return _full(k.means, C, n, n+d if floor else n, tol)
-    squares = k.second if k.second.ndim==2 else k.second.diagonal(dim1=1, dim2=2)
-    v = squares/n[:,None]
-    v = torch.where(v.sqrt()>tol, v, 0.).clamp(min=floor)
+    n = float(k.counts.sum())
+    d = k.means.shape[1]
+    largest = k.means.abs().amax(0)
+    noise = max(n, d)*torch.finfo(torch.float64).eps*largest
+    if covariance=='full': return _full(k, floor, noise)
+    v = _variances(k, floor, noise)
     if covariance=='spherical': v = v.mean(1, keepdim=True)
-    return _aligned(k.means, v, tol)
+    return diagonal_distances(k.means, v, noise=noise)
 
 # %% ../../nbs/transferability/06_gbc.ipynb #b10d8fb0
+def _reduced(x, y, c, full, q):
+    "`_Classes` of the first `q` principal components"
+    p = principal(x, n_components=q)
+    axes = p.axes()
+    size = max(2**20, 1024*x.shape[1])
+    def part(s):
+        coordinates = (x[s].double()-p.mean)@axes
+        return _classes(coordinates, y[s], c, full)
+    parts = map(part, chunks(x, size))
+    return reduce(_join, parts)
+
 def _gather(features, labels, covariance, components, floor):
     "`_Classes` of the data, its class names, and the floor in its units"
     _options(covariance, components, floor)
     x = as_features(features)
     n,d = x.shape
-    y,classes = as_labels(labels, n=len(x), device=x.device)
+    y,classes = as_labels(labels, n=n, device=x.device)
     _few(components, n, d)
-    if (k := power2(x))!=1: x = x.double()*k
-    c = len(classes)
+    scale = power2(x)
+    if scale!=1: x = x.double()*scale
     full = covariance=='full'
-    if components is None: return _classes(x, y, c, full),classes,floor*k*k
-    p = principal(x, n_components=components)
-    mean,V = p.mean,p.axes()
-    parts = (_classes((x[s].double()-mean)@V, y[s], c, full) for s in chunks(x, max(2**20, 1024*d)))
-    return reduce(_join, parts),classes,floor*k*k
+    c = len(classes)
+    k = _classes(x, y, c, full) if components is None else _reduced(x, y, c, full, components)
+    return k,classes,floor*scale*scale
 
 # %% ../../nbs/transferability/06_gbc.ipynb #3393a5e3
 def class_overlap(
@@ -254,17 +188,29 @@ def class_overlap(
 ) -> pd.DataFrame: # Symmetric, classes in rows and columns in order of first appearance, 1 on the diagonal
     "Overlap of each pair of classes, in [0, 1], by [Pándy et al. 2022](https://arxiv.org/abs/2111.12780)"
     k,classes,floor = _gather(features, labels, covariance, components, floor)
-    res = torch.eye(len(classes), dtype=torch.float64, device=k.means.device)
-    for i,j,D in _distances(k, covariance, floor):
-        res[i,j] = res[j,i] = torch.exp(-D)
-    return pd.DataFrame(res.cpu().numpy(), index=list(classes), columns=list(classes))
+    pairs = _distances(k, covariance, floor)
+    overlaps = overlap_matrix(pairs, len(classes), device=k.means.device)
+    names = list(classes)
+    return pd.DataFrame(overlaps.cpu().numpy(), index=names, columns=names)
 
 # %% ../../nbs/transferability/06_gbc.ipynb #7f81f626
 def _score(k, covariance, floor):
     "Minus the sum of the coefficients over ordered pairs"
-    overlaps = (float(torch.exp(-D).sum()) for _,_,D in _distances(k, covariance, floor))
+    distances = (D for _,_,D in _distances(k, covariance, floor))
+    overlaps = (float(torch.exp(-D).sum()) for D in distances)
     return 0.-2*sum(overlaps)
 
+def _spread(k, where, c):
+    "`k` with its classes at the places `where` of `c`, the others empty"
+    device = where.device
+    res = []
+    for v in k:
+        empty = v.new_zeros(c, *v.shape[1:], device=device)
+        filled = empty.index_copy_(0, where, v.to(device))
+        res.append(filled)
+    return _Classes(*res)
+
+# %% ../../nbs/transferability/06_gbc.ipynb #610fa251
 class _GBCState(State):
     "What is known of the classes so far"
     fields = 'classes',*_Classes._fields
@@ -280,11 +226,16 @@ class _GBCState(State):
 
     def kind(self): return f'moments about class means, {"products" if self.full else "squares"}'
 
-    def data(self): return dict(classes=list(self.classes)) | ({} if self.known is None else self.known._asdict())
+    def data(self):
+        known = {} if self.known is None else self.known._asdict()
+        return {'classes': list(self.classes), **known}
 
     def restore(self, data):
         self.classes = list(data['classes'])
-        self.known = _Classes(*(data[k] for k in _Classes._fields)) if 'counts' in data else None
+        self.known = None
+        if 'counts' in data:
+            sums = [data[k] for k in _Classes._fields]
+            self.known = _Classes(*sums)
         return self
 
     def update(self, features, labels):
@@ -294,45 +245,30 @@ class _GBCState(State):
             raise ValueError('`features` must have a largest magnitude between 1e-60 and 1e60 to be added up batch by '
                              'batch; multiply them by a constant, which does not change the score')
         new = _classes(x, y, len(classes), self.full)
-        return self._add(new, classes.tolist()) # type: ignore[attr-defined]  # patched in
+        return self._add(new, classes.tolist())
 
     def merge(self, other):
         if other.known is None: return self
-        return self._add(other.known, other.classes) # type: ignore[attr-defined]  # patched in
+        return self._add(other.known, other.classes)
 
-# %% ../../nbs/transferability/06_gbc.ipynb #610fa251
-def _spread(k, where, c):
-    "`k` with its classes at the places `where` of `c`, the others empty"
-    res = []
-    for v in k:
-        empty = v.new_zeros(c, *v.shape[1:], device=where.device)
-        res.append(empty.index_copy_(0, where, v.to(where.device)))
-    return _Classes(*res)
+    def _add(self, new, classes):
+        "Take in what is known of the classes named"
+        first = self.known or new
+        d = first.means.shape[1]
+        same_width(new.means, 'features', d)
+        device = first.counts.device
+        here = torch.arange(len(self.classes), device=device)
+        where = renumber(self.classes, classes).to(device)
+        c = len(self.classes)
+        new = _spread(new, where, c)
+        self.known = new if self.known is None else _join(_spread(self.known, here, c), new)
+        return self
 
-@patch
-def _add(self:_GBCState, new:_Classes, classes:list):
-    "Take in what is known of the classes named"
-    was = self.known
-    old = len(self.classes)
-    if was is not None and (d := was.means.shape[1])!=new.means.shape[1]:
-        raise ValueError(f'`features` must have {d} columns as before, got {new.means.shape[1]}')
-    device = (new if was is None else was).counts.device
-    where = renumber(self.classes, classes).to(device)
-    new = _spread(new, where, len(self.classes))
-    if was is not None:
-        here = torch.arange(old, device=device)
-        new = _join(_spread(was, here, len(self.classes)), new)
-    self.known = new
-    return self
-
-@patch
-def value(self:_GBCState) -> float:
-    if (k := self.known) is None:
-        raise ValueError('no samples have been added yet, the score of nothing is not defined')
-    if self.components is not None:
-        _few(self.components, int(k.counts.sum()), k.means.shape[1])
-        k = _rotate(k, self.components)
-    return _score(k, self.covariance, self.floor)
+    def value(self):
+        k = self.known
+        some_samples(k is not None)
+        if self.components is not None: k = _rotate(k, self.components)
+        return _score(k, self.covariance, self.floor)
 
 # %% ../../nbs/transferability/06_gbc.ipynb #de3867c3
 @metric(unit='1', range=(-math.inf, 0),

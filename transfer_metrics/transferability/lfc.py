@@ -26,9 +26,10 @@ def _label_norm(
     counts = counts.sort().values
     p2 = (counts/n).square()
     q2 = ((n-counts)/n).square()
-    below = p2.new_zeros(len(p2))
+    below = torch.zeros_like(p2)
     below[1:] = p2.cumsum(0)[:-1]
-    return 4*n**2*(p2@q2+2*(p2@below))
+    off_diagonal = 2*(p2@below)
+    return 4*n**2*(p2@q2+off_diagonal)
 
 # %% ../../nbs/transferability/08_lfc.ipynb #ae8ec4a9
 def _cosine(
@@ -45,15 +46,18 @@ def _cosine(
     if centering=='entries':
         p = counts/n
         v = 2*(p-p@p)
+        v2 = counts@v.square()
         within = within+n*(v@along)
         norm = norm+2*n*spread
-        labels = labels+2*n*(counts@v.square())
-    return float(2*within/(norm*labels).sqrt())
+        labels = labels+2*n*v2
+    norms = (norm*labels).sqrt()
+    return float(2*within/norms)
 
 def _constant(trace, square, n, d):
     "Whether all features are constant up to rounding, where the mean has the squared length `square`"
     noise = max(n, d)*_EPS
-    return float(trace)<=n*noise**2*float(square)
+    explained = n*noise**2*float(square)
+    return float(trace)<=explained
 
 # %% ../../nbs/transferability/08_lfc.ipynb #cbb9de33
 def _two_classes(c):
@@ -67,21 +71,23 @@ def _from_moments(
     centering:str='entries', # As in `lfc`
 ) -> float: # LFC
     "LFC as a function of moments"
-    _two_classes(len(m.counts))
+    counts = m.counts
+    _two_classes(len(counts))
     G,S,mean = centred(m)
     mean = mean+m.shift
-    n = float(m.counts.sum())
+    n = float(counts.sum())
     if _constant(G.trace(), mean@mean, n, len(mean)): return 0.
     within = S.square().sum()
     norm = G.square().sum()
+    along = S@mean
     spread = mean@(G@mean)
-    return _cosine(within, norm, S@mean, spread, m.counts, centering)
+    return _cosine(within, norm, along, spread, counts, centering)
 
 # %% ../../nbs/transferability/08_lfc.ipynb #fbf8bb13
 def _from_pairs(x, y, c, centering):
     "LFC from the table of pairs"
     n,d = x.shape
-    K = x.new_zeros((n, n), dtype=torch.float64)
+    K = x.new_zeros(n, n, dtype=torch.float64)
     u = K.new_zeros(n)
     mm = 0.
     for s in chunks(x.T):
@@ -92,12 +98,14 @@ def _from_pairs(x, y, c, centering):
         u = u+v@mean
         mm = mm+mean@mean
     if _constant(K.trace(), mm, n, d): return 0.
-    rows = add_segments(K.new_zeros(c, n), symmetric(K), y)
-    within = rows.gather(0, y[None]).sum()
+    symmetric(K)
+    rows = add_segments(K.new_zeros(c, n), K, y)
+    own = rows.gather(0, y[None])
     norm = K.square().sum()
-    along = add_segments(K.new_zeros(c, 1), u[:,None], y)[:,0]
+    along = K.new_zeros(c, 1)
+    add_segments(along, u[:,None], y)
     counts = y.bincount(minlength=c).double()
-    return _cosine(within, norm, along, u@u, counts, centering)
+    return _cosine(own.sum(), norm, along[:,0], u@u, counts, centering)
 
 # %% ../../nbs/transferability/08_lfc.ipynb #97e1b287
 def _check(centering):
@@ -124,9 +132,12 @@ def lfc(
     """
     _check(centering)
     x = as_features(features)
-    y,classes = as_labels(labels, n=len(x), device=x.device)
-    _two_classes(len(classes))
-    if (k := power2(x))!=1: x = x.double()*k
-    if len(x)<x.shape[1]: return _from_pairs(x, y, len(classes), centering)
-    moments = Moments(mean_shift(x), len(classes)).update(x, y)
-    return _from_moments(moments, centering)
+    n,d = x.shape
+    y,classes = as_labels(labels, n=n, device=x.device)
+    c = len(classes)
+    _two_classes(c)
+    scale = power2(x)
+    if scale!=1: x = x.double()*scale
+    if n<d: return _from_pairs(x, y, c, centering)
+    moments = Moments(mean_shift(x), c)
+    return _from_moments(moments.update(x, y), centering)

@@ -10,234 +10,21 @@ __all__ = ['responsibilities', 'nleep']
 # %% ../../nbs/transferability/05_nleep.ipynb #dc2d9375
 import math
 import warnings
-from collections.abc import Iterator
-from typing import NamedTuple
-import torch
-from torch import Tensor
 from ..core import ArrayLike, as_features, as_labels, like
 from ..linalg import principal
 from ..registry import metric
 from .leep import leep
-
-# %% ../../nbs/transferability/05_nleep.ipynb #6964f1db
-_eps = torch.finfo(torch.float64).eps
-
-# %% ../../nbs/transferability/05_nleep.ipynb #ba0aed08
-def _monomials(
-    z:Tensor, # Coordinates, shape `[p, b]`
-) -> Tensor: # Shape `[(p+1)(p+2)/2, b]`
-    "All products of two coordinates, the coordinates, and 1"
-    i,j = torch.triu_indices(len(z), len(z), device=z.device)
-    return torch.cat([z[i]*z[j], z, torch.ones_like(z[:1])])
-
-def _pieces(z:Tensor, height:int) -> Iterator[slice]:
-    "Column ranges of `z` for work on matrices of `height` rows, a few megabytes each"
-    step = 2**18//height
-    if z.device.type!='cpu': step *= 128
-    step = max(256, step)
-    for s in range(0, z.shape[1], step):
-        yield slice(s, s+step)
-
-# %% ../../nbs/transferability/05_nleep.ipynb #6ae69b4b
-def _wide(
-    S:Tensor, # Sums of the monomials weighted by the responsibilities, shape `[K, w]`
-    nk:Tensor, # Sums of the responsibilities, shape `[K]`
-    logw:Tensor, # Log weights, shape `[K]`
-    reg:float, # Added to the diagonal of each covariance
-    size:float, # Largest squared length of a sample
-) -> tuple[Tensor,Tensor]: # Which components this is accurate for, shape `[K]`; coefficients, shape `[K, w]`
-    "Coefficients of the monomials in each component's log density"
-    p = math.isqrt(2*S.shape[1])-1
-    i,j = torch.triu_indices(p, p, device=S.device)
-    eye = torch.eye(p, dtype=S.dtype, device=S.device)
-    mean = S[:,-p-1:-1]/nk[:,None]
-    C = S.new_zeros((len(S), p, p))
-    second = S[:,:len(i)]/nk[:,None]
-    C[:,i,j] = second - mean[:,i]*mean[:,j]
-    L,info = torch.linalg.cholesky_ex(C+C.triu(1).mT+reg*eye)
-    L[info>0] = eye
-    P = torch.cholesky_inverse(L)
-    trace = P.diagonal(dim1=1, dim2=2).sum(1)
-    fine = (info==0) & (trace*size<1e6)
-    b = (P@mean[:,:,None])[:,:,0]
-    half_logdet = L.diagonal(dim1=1, dim2=2).log().sum(1)
-    const = logw - p/2*math.log(2*math.pi) - half_logdet - (b*mean).sum(1)/2
-    quadratic = P[:,i,j]*torch.where(i==j, -.5, -1.)
-    return fine,torch.cat([quadratic, b, const[:,None]], 1)
-
-# %% ../../nbs/transferability/05_nleep.ipynb #8d51e0af
-class _Narrow(NamedTuple):
-    "A component whose density is computed by itself"
-    k: int # its number
-    const: Tensor # log density at the mean, with the log weight
-    mean: Tensor # shape `[p, 1]`
-    axes: Tensor|None # orthonormal basis of its own samples, shape `[p, m]`; none if that is the whole space
-    whiten: Tensor # inverse Cholesky factor of the covariance within it
-    flat: Tensor|None # orthonormal leading directions in which its variance is only `reg`, shape `[4, m+4]`
-
-def _narrow(k:int, r:Tensor, z:Tensor, nk:Tensor, logw:Tensor, reg:float) -> _Narrow:
-    "Component `k` from its responsibilities `r`, shape `[n]`"
-    rows = r.nonzero()[:,0]
-    p = len(z)
-    w = r[rows]
-    A = z[:,rows]
-    m = len(rows)
-    mean = (A@w/nk)[:,None]
-    A = A.sub_(mean).mul_((w/nk).sqrt())
-    Q,B = None,A
-    if m<p: Q,B = torch.linalg.qr(A)
-    C = B@B.T
-    C.diagonal().add_(reg)
-    L,info = torch.linalg.cholesky_ex(C)
-    pivots = L.diagonal()
-    if info or m and pivots.min()**2<_eps*C.diagonal().max(): raise ValueError(_singular.format(reg))
-    rest = p*math.log(2*math.pi)+(p-len(L))*math.log(reg)
-    const = logw - pivots.log().sum() - rest/2
-    eye = torch.eye(len(L), dtype=L.dtype, device=L.device)
-    whiten = torch.linalg.solve_triangular(L, eye, upper=False)
-    flat = None
-    if 16<p>m+4: flat = torch.linalg.qr(A[:m+4], mode='complete')[0][:,m:].T
-    return _Narrow(k, const, mean, Q, whiten, flat)
-
-_singular = ('`features` spread too far for `reg`={:g}: a covariance of the mixture is singular in float64; '
-             'divide `features` by their standard deviation, or raise `reg`')
-
-def _log_density(c:_Narrow, z:Tensor, reg:float) -> Tensor:
-    "Log weight plus log density of a component at the columns of `z`"
-    d = z-c.mean
-    if c.axes is None: return c.const-(c.whiten@d).square_().sum(0)/2
-    y = c.axes.T@d
-    outside = torch.addmm(d, c.axes, y, alpha=-1).square_().sum(0)
-    inside = (c.whiten@y).square_().sum(0)
-    return c.const-(inside+outside/reg)/2
-
-# %% ../../nbs/transferability/05_nleep.ipynb #cc4fb40a
-def _m_step(
-    R:Tensor, # Responsibilities, shape `[K, n]`
-    z:Tensor, # Coordinates, shape `[p, n]`
-    reg:float, # Added to the diagonal of each covariance
-) -> tuple[Tensor|None,list[_Narrow]]: # Coefficients of the monomials, if any component is wide; the others
-    "The mixture, given the responsibilities"
-    nk = R.sum(1)+10*_eps
-    logw = (nk/nk.sum()).log()
-    fine = torch.zeros(len(R), dtype=torch.bool)
-    coef = None
-    if len(z)<=32:
-        width = (len(z)+1)*(len(z)+2)//2
-        S = R.new_zeros((len(R), width))
-        for s in _pieces(z, width):
-            S.addmm_(R[:,s], _monomials(z[:,s]).T)
-        largest = float(z.square().sum(0).max())
-        fine,coef = _wide(S, nk, logw, reg, largest)
-    if not fine.any(): coef = None
-    rest = (~fine).nonzero()[:,0].tolist()
-    return coef,[_narrow(k, R[k], z, nk[k], logw[k], reg) for k in rest]
-
-# %% ../../nbs/transferability/05_nleep.ipynb #3564aa8e
-def _fill_narrow(
-    narrow:list[_Narrow], # Components
-    z:Tensor, # Coordinates, shape `[p, n]`
-    R:Tensor, # Log densities, `[K, n]`; the rows of `narrow` are filled in, $-\infty$ where they cannot matter
-    home:Tensor|None, # Component that each sample belonged to before, shape `[n]`
-    reg:float, # Added to the diagonal of each covariance
-) -> None: # Nothing
-    "Log densities of the narrow components"
-    if home is not None:
-        best = R.amax(0)
-        counts = home.bincount(minlength=len(R)).tolist()
-        own = home.argsort(stable=True).split(counts)
-        for c in narrow:
-            rows = own[c.k]
-            density = _log_density(c, z[:,rows], reg)
-            best[rows] = torch.maximum(best[rows], density)
-        limit = 2*reg*(best-800)
-    for c in narrow:
-        if c.flat is None:
-            R[c.k] = _log_density(c, z, reg)
-            continue
-        q = c.flat.shape[1]
-        outside = torch.addmm(c.flat@c.mean[:q], c.flat, z[:q], beta=-1)
-        gap = outside.square_().sum(0)
-        near = (gap.add_(limit)<2*reg*c.const).nonzero()[:,0]
-        R[c.k,near] = _log_density(c, z[:,near], reg)
-
-def _e_step(coef:Tensor|None, narrow:list[_Narrow], z:Tensor, R:Tensor, reg:float) -> float:
-    "Replace the responsibilities `R` by those under a mixture, and return the mean log-likelihood"
-    home = R.argmax(0) if any(c.flat is not None for c in narrow) else None
-    if coef is None: R.fill_(-math.inf)
-    else:
-        for s in _pieces(z, coef.shape[1]):
-            torch.mm(coef, _monomials(z[:,s]), out=R[:,s])
-        R[[c.k for c in narrow]] = -math.inf
-    _fill_narrow(narrow, z, R, home, reg)
-    total = 0.
-    for s in _pieces(z, len(R)):
-        piece = R[:,s]
-        top = piece.amax(0)
-        mass = piece.sub_(top).exp_().sum(0)
-        piece.div_(mass)
-        total += float((top+mass.log()).sum())
-    return total/R.shape[1]
-
-# %% ../../nbs/transferability/05_nleep.ipynb #82181c30
-def _em(
-    z:Tensor, # Coordinates, shape `[p, n]`
-    k:int, # Number of components
-    reg:float, # Added to the diagonal of each covariance
-    tol:float, # End when the mean log-likelihood changes by less
-    max_iter:int, # Most rounds
-    seed:int, # For the start by k-means
-) -> tuple[Tensor,bool]: # Responsibilities, shape `[K, n]`; whether it converged
-    "A mixture of Gaussians with full covariances, as scikit-learn fits it"
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-    a = z.T.contiguous().cpu().numpy()
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ConvergenceWarning) # fewer distinct samples than components
-        start = KMeans(k, n_init=1, random_state=seed).fit(a).labels_
-    R = z.new_zeros((k, z.shape[1]))
-    rows = torch.from_numpy(start).long().to(z.device)
-    at = rows,torch.arange(len(rows), device=z.device)
-    R[at] = 1
-    mix = _m_step(R, z, reg)
-    old = -math.inf
-    done = False
-    for _ in range(max_iter):
-        new = _e_step(*mix, z, R, reg)
-        if math.isinf(old) and mix[0] is None:
-            unchanged = bool((R[at]==1).all()) and R.count_nonzero()==len(rows)
-            if unchanged: return R,True
-        mix = _m_step(R, z, reg)
-        done = abs(new-old)<tol
-        if done: break
-        old = new
-    _e_step(*mix, z, R, reg)
-    return R,done
-
-# %% ../../nbs/transferability/05_nleep.ipynb #6f291c8c
-def _by_sklearn(
-    z:Tensor, # Coordinates, shape `[p, n]`
-    k:int, # Number of components
-    covariance:str, # 'diagonal' or 'spherical'
-    reg:float, # Added to each variance
-    tol:float, # End when the mean log-likelihood changes by less
-    max_iter:int, # Most rounds
-    seed:int, # For the start by k-means
-) -> tuple[Tensor,bool]: # Responsibilities, shape `[K, n]`; whether it converged
-    "The same for diagonal or spherical covariances"
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.mixture import GaussianMixture
-    a = z.T.contiguous().cpu().numpy()
-    kind = 'diag' if covariance=='diagonal' else covariance
-    g = GaussianMixture(k, covariance_type=kind, reg_covar=reg, tol=tol, max_iter=max_iter, random_state=seed)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', ConvergenceWarning)
-            R = g.fit(a).predict_proba(a)
-    except ValueError: raise ValueError(_singular.format(reg)) from None
-    return torch.from_numpy(R.T).to(z.device),g.converged_
+from .mixture import gaussian_mixture
 
 # %% ../../nbs/transferability/05_nleep.ipynb #4b4c11fe
+def _check(variance, covariance, **positive):
+    "Refuse options that make no sense"
+    if covariance not in ('full','diagonal','spherical'):
+        raise ValueError(f"`covariance` must be 'full', 'diagonal' or 'spherical', got {covariance!r}")
+    if not 0<variance<=1: raise ValueError(f'`variance` must be a share in (0, 1], got {variance}')
+    for name,v in positive.items():
+        if not v>0: raise ValueError(f'`{name}` must be positive, got {v}')
+
 def responsibilities(
     features:ArrayLike, # Features, shape `[n, d]`
     *,
@@ -250,17 +37,15 @@ def responsibilities(
     seed:int=0, # For the start by k-means
 ) -> ArrayLike: # Probabilities, shape `[n, K]`, rows sum to 1, in the kind of array that `features` is
     "Probability of each component of a Gaussian mixture given each sample's principal components"
-    if covariance not in ('full','diagonal','spherical'):
-        raise ValueError(f"`covariance` must be 'full', 'diagonal' or 'spherical', got {covariance!r}")
-    if not 0<variance<=1: raise ValueError(f'`variance` must be a share in (0, 1], got {variance}')
-    for nm,v in dict(components=components, reg=reg, tol=tol, max_iter=max_iter).items():
-        if not v>0: raise ValueError(f'`{nm}` must be positive, got {v}')
+    _check(variance, covariance, components=components, reg=reg, tol=tol, max_iter=max_iter)
     x = as_features(features)
+    n = len(x)
+    k = min(components, n)
     z = principal(x, share=variance).coordinates().T
-    k = min(components, len(x))
-    if not len(z): return like(z.new_full((len(x), k), 1/k), features)
-    if covariance=='full': R,done = _em(z, k, reg, tol, max_iter, seed)
-    else: R,done = _by_sklearn(z, k, covariance, reg, tol, max_iter, seed)
+    if not len(z):
+        alike = z.new_full((n, k), 1/k)
+        return like(alike, features)
+    R,done = gaussian_mixture(z, k, covariance=covariance, reg=reg, tol=tol, max_iter=max_iter, seed=seed)
     if not done:
         from sklearn.exceptions import ConvergenceWarning
         warnings.warn(f'the mixture has not converged in {max_iter} rounds: raise `max_iter` or `tol`',

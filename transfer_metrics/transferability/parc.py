@@ -20,57 +20,82 @@ _EPS = torch.finfo(torch.float64).eps
 # %% ../../nbs/transferability/10_parc.ipynb #1873fb99
 def _standard_rows(x):
     "Rows of `x` less their mean, of length 1, in `float64`; 0 where a row is constant up to rounding"
+    d = x.shape[1]
     mean = x.mean(1, keepdim=True)
     v = x-mean
     norm = torch.linalg.vector_norm(v, dim=1, keepdim=True)
-    noise = x.shape[1]**1.5*_EPS*mean.abs()
-    return torch.where(norm>noise, v/norm, 0.)
+    noise = d**1.5*_EPS*mean.abs()
+    varies = norm>noise
+    return torch.where(varies, v/norm, 0.)
 
 # %% ../../nbs/transferability/10_parc.ipynb #2b235796
 def _pairs(z, y, rows=256):
     "Distance of each pair of rows of `z`, and whether both have the same code in `y`, each of shape `[n(n-1)/2]`"
-    n,at = len(z),0
-    far = z.new_empty(n*(n-1)//2)
-    same = torch.empty(len(far), dtype=torch.bool, device=z.device)
+    n = len(z)
+    m = n*(n-1)//2
+    far = z.new_empty(m)
+    same = torch.empty(m, dtype=torch.bool, device=z.device)
+    every = torch.arange(n, device=z.device)
+    at = 0
     for i in range(0, n-1, rows):
-        r = torch.arange(i, min(i+rows, n), device=z.device)
-        above = torch.arange(i, n, device=z.device)>r[:,None]
+        r = every[i:i+rows]
+        above = every[i:]>r[:,None]
         to = at+int(above.sum())
-        far[at:to] = (1-z[r]@z[i:].T)[above]
-        same[at:to] = (y[r][:,None]==y[i:])[above]
+        distance = 1-z[r]@z[i:].T
+        far[at:to] = distance[above]
+        equal = y[r,None]==y[i:]
+        same[at:to] = equal[above]
         at = to
     return far,same
 
 # %% ../../nbs/transferability/10_parc.ipynb #75b5b2b6
-def _pair_spearman(z, y, tol):
-    "Spearman correlation of all pairs' distances, ties within `tol`, with being of two classes; nan if all are tied"
+def _ordered(z, y, tol):
+    "Of all pairs, the closest first: which are within a class, and which are farther than the one before by over `tol`"
     v,same = _pairs(z, y)
-    v.clamp_(min=0).view(torch.int64).bitwise_and_(-2).bitwise_or_(same)
+    bits = v.clamp_(min=0).view(torch.int64)
+    bits.bitwise_and_(-2).bitwise_or_(same)
     if v.device.type=='cpu': v.numpy().sort() # in place
     else: v = v.sort().values
-    same = (v.view(torch.int64)&1).bool()
-    m = len(v)
-    k = int(same.sum())
+    bits = v.view(torch.int64)
+    same = (bits&1).bool()
     new = torch.ones_like(same)
-    torch.gt(v[1:]-v[:-1], tol, out=new[1:])
-    del v
-    p = torch.arange(m, dtype=torch.int32, device=z.device)
+    torch.gt(v.diff(), tol, out=new[1:])
+    return same,new
+
+def _runs(new):
+    "First and last position of the group of ties of each position, of groups that begin at `new`"
+    m = len(new)
+    p = torch.arange(m, dtype=torch.int32, device=new.device)
     first = torch.where(new, p, 0).cummax(0).values
-    ends = torch.where(new.roll(-1), p, m-1)
-    last = ends.flip(0).cummin(0).values.flip(0)
-    positions = float((first[same].double()+last[same]).sum())/2
-    early = k*(m+1)/2 - positions - k
+    before_new = new.roll(-1)
+    ends = torch.where(before_new, p, m-1)
+    last = ends.flip(0).cummin(0).values
+    return first,last.flip(0)
+
+def _pair_spearman(z, y, tol):
+    "Spearman correlation of all pairs' distances, ties within `tol`, with being of two classes; nan if all are tied"
+    same,new = _ordered(z, y, tol)
+    first,last = _runs(new)
+    m = len(same)
+    k = int(same.sum())
+    twice = first[same].double()+last[same]
+    positions = float(twice.sum())/2
+    del twice
+    early = k*(m+1)/2-positions-k
     tied = (last-first+1).double()
-    spread = m*m - float(tied.square().sum())/m
+    cubes = float(tied.square().sum())
+    spread = m*m-cubes/m
     if spread<=0: return math.nan
-    return early/math.sqrt(k*(m-k)*spread/12)
+    variance = k*(m-k)*spread/12
+    return early/math.sqrt(variance)
 
 # %% ../../nbs/transferability/10_parc.ipynb #39c19da7
 def _standard_columns(x):
     "Columns of `x` with mean 0 and variance 1; 0 where a column is constant up to rounding"
     mean = x.mean(0)
     v = x-mean
-    return v*inverse_std(v.square().sum(0), mean, *x.shape)
+    squares = v.square().sum(0)
+    return v*inverse_std(squares, mean, *x.shape)
 
 @metric(unit='%', range=(-100, 100), source='[Bolya et al. 2021](https://arxiv.org/abs/2111.06977)')
 def parc(
@@ -94,8 +119,9 @@ def parc(
     y,classes = as_labels(labels, n=len(x), device=x.device)
     if max_samples<3: raise ValueError(f'`max_samples` must be at least 3, got {max_samples}')
     if len(x)>max_samples:
-        drawn = stratified_subset(y.cpu().numpy(), max_samples, seed=seed)
-        rows = torch.from_numpy(drawn).to(x.device)
+        codes = y.cpu().numpy()
+        rows = torch.from_numpy(stratified_subset(codes, max_samples, seed=seed))
+        rows = rows.to(x.device)
         x = x[rows]
         y = y[rows]
     n,d = x.shape
@@ -104,7 +130,9 @@ def parc(
                          f'got {len(classes)} classes of {n} samples')
     x = x.double()*power2(x)
     if standardize: x = _standard_columns(x)
-    value = _pair_spearman(_standard_rows(x), y, 16*d*_EPS)
+    z = _standard_rows(x)
+    tol = 16*d*_EPS
+    value = _pair_spearman(z, y, tol)
     if math.isnan(value):
         raise ValueError('`features` must differ in pattern, got all pairs of samples equally far apart '
                          f'(n={n}, d={d}): no features, a single one, or all samples alike')

@@ -31,34 +31,43 @@ class _Samples(NamedTuple):
 
     def chunks(self) -> Iterator[tuple[slice,Tensor]]:
         "Some rows at a time, in `float64`, free to be changed"
-        size = max(2**20, 1024*self.x.shape[1])
-        for s in chunks(self.x, size):
-            v = self.x[s].to(torch.float64, copy=True).sub_(self.origin)
+        elements = max(2**20, 1024*len(self.origin))
+        for s in chunks(self.x, elements):
+            v = self.x[s].to(torch.float64, copy=True)
+            v.sub_(self.origin)
             if self.keep is not None and self.others is not None:
-                o = self.others[self.y[s]]
-                v.sub_(o).mul_(self.keep[s,None]).add_(o)
+                share = self.keep[s,None]
+                others = self.others[self.y[s]]
+                v.sub_(others).mul_(share).add_(others)
             yield s,v
 
 def _class_means(data):
     "Mean of each class, shape `[c, d]`"
-    means = data.origin.new_zeros(len(data.counts), len(data.origin))
+    c = len(data.counts)
+    d = len(data.origin)
+    means = data.origin.new_zeros(c, d)
     for s,v in data.chunks():
         add_segments(means, v, data.y[s])
     return means.div_(data.counts[:,None])
 
 def _within(data, means):
     "Covariance within classes, shape `[d, d]`"
-    W = means.new_zeros((means.shape[1],)*2)
+    d = means.shape[1]
+    W = means.new_zeros(d, d)
     for s,v in data.chunks():
-        add_gram(W, v.sub_(means[data.y[s]]))
+        own = means[data.y[s]]
+        add_gram(W, v.sub_(own))
     return symmetric(W).div_(len(data.y))
 
 # %% ../../nbs/transferability/09_sfda.ipynb #111ff6e3
 def _largest(W, start):
     "Largest eigenvalue of `W` by the published iteration; `start` holds ones, or the ones in the basis of `W`"
     x = W@start
-    noise = len(W)*_EPS*float(W.trace()*start.norm())
-    if float(x.norm())<=noise: return float(torch.linalg.eigvalsh(W)[-1])
+    size = float(W.trace()*start.norm())
+    noise = len(W)*_EPS*size
+    if float(x.norm())<=noise:
+        eigenvalues = torch.linalg.eigvalsh(W)
+        return float(eigenvalues[-1])
     for _ in range(3):
         y = W@x
         y /= y.norm()
@@ -75,33 +84,52 @@ def _rule(
     d:int, # Number of features, more than `W` has when it was rotated into fewer
 ) -> tuple[Tensor,Tensor]: # Weights `[d, c]` and intercepts `[c]`
     "The discriminant with a shrunken covariance"
-    p = counts/counts.sum()
-    between = float(p@means.square().sum(1))
-    ridge = s*max(float(W.trace()), _EPS*between)/d
+    share = counts/counts.sum()
+    squares = means.square().sum(1)
+    between = float(share@squares)
+    trace = max(float(W.trace()), _EPS*between)
+    ridge = s*trace/d
     A = W*(1-s)
     A.diagonal().add_(ridge)
     L,failed = torch.linalg.cholesky_ex(A)
     if failed: # rounding made an eigenvalue negative
         w,V = torch.linalg.eigh(W)
-        shrunk = (1-s)*w.clamp(min=0)+ridge
-        coef = V@((V.T@means.T)/shrunk[:,None])
-    else: coef = torch.cholesky_solve(means.T, L)
-    return coef,p.log()-(means*coef.T).sum(1)/2
+        w = w.clamp(min=0)
+        shrunk = (1-s)*w+ridge
+        turned = V.T@means.T
+        coef = V@(turned/shrunk[:,None])
+    else:
+        coef = torch.cholesky_solve(means.T, L)
+    lengths = (means*coef.T).sum(1)
+    return coef,share.log()-lengths/2
 
 def _true_class(data, coef, intercept, soften):
     "Probability of each true class, shape `[n]`, after another softmax with `soften`"
-    res = data.origin.new_empty(len(data.y))
+    y = data.y
+    res = data.origin.new_empty(len(y))
     for s,v in data.chunks():
-        p = torch.addmm(intercept, v, coef).softmax(1)
+        logits = torch.addmm(intercept, v, coef)
+        p = logits.softmax(1)
         if soften: p = p.softmax(1)
-        res[s] = p.gather(1, data.y[s,None])[:,0]
+        own = p.gather(1, y[s,None])
+        res[s] = own[:,0]
     return res
 
 # %% ../../nbs/transferability/09_sfda.ipynb #f86ed485
 def _coordinates(x, mean):
     "The samples in the space that they span, the origin there, and the vector of ones there"
-    Q,R = torch.linalg.qr((x.double()-mean).T)
-    return R.T,mean.new_zeros(len(R)),Q.sum(0)
+    v = x.double()-mean
+    Q,R = torch.linalg.qr(v.T)
+    origin = mean.new_zeros(len(R))
+    return R.T,origin,Q.sum(0)
+
+def _challenged(data, means, rule):
+    "The samples drawn towards the other classes, the more so the less sure the `rule` is of them"
+    coef,intercept = rule
+    keep = _true_class(data, coef, intercept, soften=True)
+    c = len(means)
+    others = (means.sum(0)-means)/(c-1)
+    return data._replace(keep=keep, others=others)
 
 def _sfda(x, y, c, shrinkage):
     "The score and the shrinkage"
@@ -109,23 +137,29 @@ def _sfda(x, y, c, shrinkage):
     k = power2(x)
     if k!=1: x = x.double()*k
     counts = y.bincount(minlength=c).double()
-    mean = class_sums(x, y, c).sum(0)/n
-    noise = (max(n, d)*_EPS)**2*float(mean@mean)
-    origin,ones = mean,torch.ones_like(mean)
+    sums = class_sums(x, y, c)
+    mean = sums.sum(0)/n
+    rounding = max(n, d)*_EPS
+    noise = rounding**2*float(mean@mean)
+    origin = mean
+    ones = torch.ones_like(mean)
     if n<d: x,origin,ones = _coordinates(x, mean)
     data = _Samples(x, y, counts, origin)
-    M = _class_means(data)
-    W = _within(data, M)
+    means = _class_means(data)
+    W = _within(data, means)
     share = counts/n
-    variance = W.trace()+share@M.square().sum(1)
-    if float(variance)<=noise: return float(share.square().sum()),1. # constant features
+    between = share@means.square().sum(1)
+    if float(W.trace()+between)<=noise: return float(share.square().sum()),1. # constant features
     s = shrinkage
-    if s is None: s = max(math.exp(-5*_largest(W, ones)/k**2), 1e-10)
-    keep = _true_class(data, *_rule(W, M, counts, s, d), soften=True)
-    data = data._replace(keep=keep, others=(M.sum(0)-M)/(c-1))
-    M = _class_means(data)
-    W = _within(data, M)
-    p = _true_class(data, *_rule(W, M, counts, s, d), soften=False)
+    if s is None:
+        exponent = -5*_largest(W, ones)/k/k
+        s = max(math.exp(exponent), 1e-10)
+    rule = _rule(W, means, counts, s, d)
+    mixed = _challenged(data, means, rule)
+    means = _class_means(mixed)
+    W = _within(mixed, means)
+    rule = _rule(W, means, counts, s, d)
+    p = _true_class(mixed, *rule, soften=False)
     return float(p.mean()),s
 
 # %% ../../nbs/transferability/09_sfda.ipynb #d30c99a9
@@ -147,6 +181,8 @@ def sfda(
         raise ValueError(f'`shrinkage` must be None or lie in (0, 1], got {shrinkage}')
     x = as_features(features)
     y,classes = as_labels(labels, n=len(x), device=x.device)
-    if len(classes)<2:
+    c = len(classes)
+    if c<2:
         raise ValueError('`labels` must hold at least two classes, got one: there are no other classes to mix with')
-    return _sfda(x, y, len(classes), shrinkage)[0]
+    score,_ = _sfda(x, y, c, shrinkage)
+    return score

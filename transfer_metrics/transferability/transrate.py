@@ -27,15 +27,18 @@ def _gram(
     "Gram matrix of some centred rows in bounded memory"
     m = len(rows)
     d = x.shape[1]
-    G = mean.new_zeros((min(m, d),)*2)
+    side = min(m, d)
+    G = mean.new_zeros(side, side)
     if m<d:
         x = x[rows]
         for s in chunks(x.T, 2**20):
-            add_gram(G, (x[:,s].double()-mean[s]).T)
+            v = x[:,s].double()-mean[s]
+            add_gram(G, v.T)
     else:
-        size = max(2**20, 1024*d)//d
-        for i in rows.split(size):
-            add_gram(G, x[i].double()-mean)
+        elements = max(2**20, 1024*d)
+        for i in rows.split(elements//d):
+            v = x[i].double()-mean
+            add_gram(G, v)
     return G
 
 # %% ../../nbs/transferability/07_transrate.ipynb #8c60a81e
@@ -44,28 +47,41 @@ def _log_det(G, scale):
     A = symmetric(G)/scale
     A.diagonal().add_(1)
     L,failed = torch.linalg.cholesky_ex(A)
-    pivots = L.diagonal()
     if failed: return math.nan,math.inf
-    lost = float((A.diagonal()/pivots.square()).sum())
-    return float(pivots.log().sum()),8*_EPS*lost
+    pivots = L.diagonal()
+    lost = A.diagonal()/pivots.square()
+    error = 8*_EPS*float(lost.sum())
+    return float(pivots.log().sum()),error
+
+def _sum_log1p(values, scale):
+    "$\\frac12\\sum\\ln(1+\\mathrm{value}/\\mathrm{scale})$"
+    terms = (values/scale).log1p()
+    total = float(terms.sum())
+    return total/2
 
 def _log_det_rows(x, rows, mean, scale):
     "The same for $G=Z^\\top Z$, from the rows, without squaring them"
     m = len(rows)
     d = x.shape[1]
     R = mean.new_zeros(0, d)
-    size = max(2**20, 2*d*d)//d if m>d else m
+    elements = max(2**20, 2*d*d)
+    size = elements//d if m>d else m
     for i in rows.split(size):
-        R = torch.cat([R, x[i].double()-mean])
-        R = torch.linalg.qr(R, mode='r')[1]
-    s = torch.linalg.svdvals(R)/math.sqrt(scale)
-    return float(s.square().log1p().sum())/2
+        v = x[i].double()-mean
+        both = torch.cat([R, v])
+        _,R = torch.linalg.qr(both, mode='r')
+    root = math.sqrt(scale)
+    s = torch.linalg.svdvals(R)/root
+    return _sum_log1p(s.square(), 1)
 
 def _rate(x, rows, mean, eps):
     "Coding rate of some rows"
     scale = len(rows)*eps
-    v,err = _log_det(_gram(x, rows, mean), scale)
-    return v if err<1e-9 else _log_det_rows(x, rows, mean, scale)
+    G = _gram(x, rows, mean)
+    v,error = _log_det(G, scale)
+    if error<1e-9: return v
+    del G
+    return _log_det_rows(x, rows, mean, scale)
 
 # %% ../../nbs/transferability/07_transrate.ipynb #698f7590
 def _check(eps, weights):
@@ -76,28 +92,33 @@ def _check(eps, weights):
 
 def _difference(whole, parts, counts, weights):
     "Rate of all less the mean rate of the classes"
-    w = torch.full_like(counts, 1/len(counts))
+    alike = 1/len(counts)
+    w = torch.full_like(counts, alike)
     if weights=='size': w = counts/counts.sum()
-    return whole-float(w@w.new_tensor(parts))
+    of_classes = w.new_tensor(parts)
+    return whole-float(w@of_classes)
 
 def _safe_log_det(G, scale):
     "`_log_det`, by eigenvalues where that is not exact"
-    v,err = _log_det(G, scale)
-    if err<1e-9: return v
+    v,error = _log_det(G, scale)
+    if error<1e-9: return v
     w = torch.linalg.eigvalsh(symmetric(G))
     noise = len(w)*_EPS*w[-1]
-    w = w.where(w>noise, 0.)
-    return float((w/scale).log1p().sum())/2
+    real = w.where(w>noise, 0.)
+    return _sum_log1p(real, scale)
 
 def _from_moments(m, *, eps, weights):
     "TransRate from the Gram matrix of each class, about the mean of all"
     n = m.counts.sum()
     s = m.sums.sum(0)
-    parts = []
-    for gram,total,count in zip(m.grams, m.sums, m.counts, strict=True):
-        G = moved_gram(gram, total, count, -s/n)
-        parts.append(_safe_log_det(G, float(count)*eps))
-    whole = _safe_log_det(moved_gram(m.gram, s, n, -s/n), float(n)*eps)
+    to_mean = -s/n
+    def rate(gram, total, count):
+        G = moved_gram(gram, total, count, to_mean)
+        scale = float(count)*eps
+        return _safe_log_det(G, scale)
+    classes = zip(m.grams, m.sums, m.counts, strict=True)
+    parts = [rate(*o) for o in classes]
+    whole = rate(m.gram, s, n)
     return _difference(whole, parts, m.counts, weights)
 
 # %% ../../nbs/transferability/07_transrate.ipynb #80137cbd
@@ -120,13 +141,17 @@ def transrate(
     """
     _check(eps, weights)
     x = as_features(features)
-    y,classes = as_labels(labels, n=len(x), device=x.device)
+    n = len(x)
+    y,classes = as_labels(labels, n=n, device=x.device)
     if power2(x)<1:
         raise ValueError('`features` must be below 1e60 in magnitude, larger ones cannot be squared; '
                          'TransRate depends on their scale, see `eps`')
-    mean = sum(x[s].sum(0, dtype=torch.float64) for s in chunks(x))/len(x)
+    sums = (x[s].sum(0, dtype=torch.float64) for s in chunks(x))
+    mean = sum(sums)/n
     counts = y.bincount(minlength=len(classes))
-    rows_of_class = y.argsort(stable=True).split(counts.tolist())
-    parts = [_rate(x, rows, mean, eps) for rows in rows_of_class]
-    every = torch.arange(len(x), device=x.device)
-    return _difference(_rate(x, every, mean, eps), parts, counts.double(), weights)
+    by_class = y.argsort(stable=True)
+    groups = by_class.split(counts.tolist())
+    parts = [_rate(x, rows, mean, eps) for rows in groups]
+    every = torch.arange(n, device=x.device)
+    whole = _rate(x, every, mean, eps)
+    return _difference(whole, parts, counts.double(), weights)
