@@ -14,7 +14,7 @@ from transfer_metrics.experiments.study import study
 from transfer_metrics.experiments.tasks import random_tasks
 from transfer_metrics.invariance.domains import ImageSet
 from transfer_metrics.invariance.evaluation import evaluate
-from transfer_metrics.loss_data import training
+from transfer_metrics.loss_data import jobs
 from transfer_metrics.loss_data.estimator import loss_data_curve
 from transfer_metrics.model_selection.ranking import score_models
 from transfer_metrics.models import Outputs
@@ -72,7 +72,7 @@ nuclear = import_module('transfer_metrics.invariance.nuclear_norm') # the module
 calls = dict(score_models=scores, study=studied, evaluate=evaluated, loss_data_curve=curve)
 # of each function: a helper far down, and what it is replaced by
 helpers = dict(score_models=(core, 'check_simplex'), study=(core, 'check_simplex'),
-               evaluate=(nuclear, 'nuclear_norm'), loss_data_curve=(training, '_padded'))
+               evaluate=(nuclear, 'nuclear_norm'), loss_data_curve=(jobs, '_padded'))
 
 def lines(path): return len(path.read_text().splitlines())-1
 

@@ -22,24 +22,29 @@ def _whole(df, k, low=None):
     what = 'whole numbers' if low is None else f'whole numbers, {low} or more'
     v = as_tensor(df[k], k).numpy()
     if v.ndim!=1: raise ValueError(f'`{k}` must hold {what}, got two columns of that name')
-    ok = (v==np.floor(v)) & (abs(v)<2.**53)
+    is_exact = abs(v)<2.**53
+    ok = (v==np.floor(v)) & is_exact
     if low is not None: ok &= v>=low
-    if not ok.all(): raise ValueError(f'`{k}` must hold {what}, got {v[~ok][0]}')
+    if not ok.all():
+        first,*_ = v[~ok]
+        raise ValueError(f'`{k}` must hold {what}, got {first}')
     return v.astype(np.int64)
 
 def _losses(df, arg):
     "Losses as float64, and which of them are there; NaN are counted in a warning, infinite and negative ones refused"
     v = as_tensor(df['val_loss'], 'val_loss').double().numpy()
+    n = len(v)
     here = ~np.isnan(v)
     bad = np.isinf(v)|(v<0)
     if bad.any():
+        row = bad.argmax()
         raise ValueError('`val_loss` must be finite and not negative (a mean negative log-likelihood, in nats), '
-                         f'got {v[bad][0]} in row {bad.argmax()} of `{arg}`')
+                         f'got {v[row]} in row {row} of `{arg}`')
     if not here.any():
-        why = ', all of them NaN' if len(v) else ''
-        raise ValueError(f'`{arg}` must have at least one loss, got {len(v)} rows{why}')
-    if not here.all():
-        warnings.warn(f'{(~here).sum()} of {len(v)} rows are dropped because their loss is NaN', stacklevel=4)
+        why = ', all of them NaN' if n else ''
+        raise ValueError(f'`{arg}` must have at least one loss, got {n} rows{why}')
+    missing = n-here.sum()
+    if missing: warnings.warn(f'{missing} of {n} rows are dropped because their loss is NaN', stacklevel=4)
     return v,here
 
 # %% ../../nbs/loss_data/01_curve.ipynb #68102a1b
@@ -53,34 +58,48 @@ class _Rows(NamedTuple):
 
 def _names(df):
     "Number of each row's name, and the names"
-    if 'name' not in df: return np.zeros(len(df), np.int64),['default']
+    if 'name' not in df:
+        zeros = np.zeros(len(df), np.int64)
+        return zeros,['default']
     codes,classes = as_labels(df['name'], 'name')
     return codes.numpy(),list(classes)
 
 def _changes(*keys):
     "Where a row differs from the one before in any of the `keys`; the first does"
-    new = np.ones(len(keys[0]), bool)
-    new[1:] = np.any([o[1:]!=o[:-1] for o in keys], axis=0)
+    new = np.zeros(len(keys[0]), bool)
+    new[:1] = True
+    for o in keys:
+        new[1:] |= o[1:]!=o[:-1]
     return new
+
+def _check_columns(df, arg):
+    "Refuse what is no frame of a loss-data curve"
+    columns = ['seed','samples','val_loss']
+    needed = f'the columns {columns} and name'
+    instance(df, arg, pd.DataFrame, f'a DataFrame with {needed}')
+    missing = [c for c in columns if c not in df]
+    if missing: raise ValueError(f'`{arg}` must have {needed}, it lacks {missing} and has {list(df)}')
 
 def _rows(df, arg):
     "The rows of a frame"
-    cols = ['seed','samples','val_loss']
-    instance(df, arg, pd.DataFrame, f'a DataFrame with the columns {cols} and name')
-    missing = [c for c in cols if c not in df]
-    if missing:
-        raise ValueError(f'`{arg}` must have the columns {cols} and name, it lacks {missing} and has {list(df)}')
+    _check_columns(df, arg)
     loss,here = _losses(df, arg)
-    if not here.all(): df,loss = df[here],loss[here]
+    if not here.all():
+        df = df[here]
+        loss = loss[here]
     seed = _whole(df, 'seed')
     n = _whole(df, 'samples', 1)
     code,names = _names(df)
     order = np.lexsort((seed,n,code))
-    seed,n = seed[order],n[order]
-    loss,code = loss[order],code[order]
+    seed = seed[order]
+    n = n[order]
+    loss = loss[order]
+    code = code[order]
     new = _changes(code, n, seed)
-    at = new.cumsum()-1
-    if not new.all(): loss = np.bincount(at, loss)/np.bincount(at)
+    if not new.all():
+        at = new.cumsum()-1
+        count = np.bincount(at)
+        loss = np.bincount(at, loss)/count
     return _Rows(seed[new], n[new], loss, code[new], names)
 
 # %% ../../nbs/loss_data/01_curve.ipynb #279cb3bc
@@ -93,7 +112,8 @@ def loss_frame(
 ) -> pd.DataFrame:
     "A checked copy of a loss-data curve, its losses in nats"
     rows = _rows(df, arg)
-    name = pd.Series(rows.names).to_numpy()[rows.code]
+    names = pd.Series(rows.names).to_numpy()
+    name = names[rows.code]
     return pd.DataFrame({'seed': rows.seed, 'samples': rows.n, 'val_loss': rows.loss, 'name': name})
 
 # %% ../../nbs/loss_data/01_curve.ipynb #1b1657e4
@@ -116,16 +136,26 @@ def _seed_ranks(seed, code):
     new = _changes(in_order, seed[order])
     seeds = np.bincount(in_order[new])
     before = seeds.cumsum()-seeds
+    place = new.cumsum()-1
     rank = np.empty_like(code)
-    rank[order] = new.cumsum()-1-before[in_order]
+    rank[order] = place-before[in_order]
     return rank,seeds
 
 def _leave_one_out(x):
     "Sum over the rows of `x` but one, for each row: what is above it plus what is below"
     res = np.zeros_like(x)
     res[1:] = x[:-1].cumsum(0)
-    res[:-1] += x[:0:-1].cumsum(0)[::-1]
+    from_last = np.flip(x[1:], 0)
+    below = from_last.cumsum(0)
+    res[:-1] += np.flip(below, 0)
     return res
+
+def _left_out(x, here, seeds):
+    "Means over all rows of `x` but one; NaN for rows that are no seed of the curve"
+    rows = np.arange(len(x))[:,None]
+    others = here.sum(0)-here
+    others = np.where(rows<seeds, others, np.nan)
+    with np.errstate(invalid='ignore'): return _leave_one_out(x)/others
 
 def loss_curves(
     df:pd.DataFrame, # Columns `seed, samples, val_loss` and, for several representations, `name`
@@ -133,23 +163,22 @@ def loss_curves(
     arg:str='df', # What error messages call it
 ) -> LossCurves: # All curves, averaged over seeds in every way that is needed
     "The curves of a frame as arrays: means over all seeds, and over all but one"
-    seed,n,loss,code,names = _rows(df, arg)
-    new = _changes(code, n)
+    rows = _rows(df, arg)
+    new = _changes(rows.code, rows.n)
     point = new.cumsum()-1
-    of = code[new]
-    rank,seeds = _seed_ranks(seed, code)
-    r = seeds.max()
-    x = np.zeros((r,len(of)))
-    here = np.zeros((r,len(of)))
-    x[rank,point] = loss
+    of = rows.code[new]
+    rank,seeds = _seed_ranks(rows.seed, rows.code)
+    shape = seeds.max(),len(of)
+    x = np.zeros(shape)
+    here = np.zeros(shape)
+    x[rank,point] = rows.loss
     here[rank,point] = 1.
-    count = here.sum(0)
-    with np.errstate(invalid='ignore'):
-        others = np.where(np.arange(r)[:,None]<seeds[of], count-here, np.nan)
-        left = _leave_one_out(x)/others
-    means = np.vstack([x.sum(0)/count, left])
+    mean = x.sum(0)/here.sum(0)
+    left = _left_out(x, here, seeds[of])
+    loss = np.vstack([mean,left])
     first = np.flatnonzero(_changes(of))
-    return LossCurves(names, of, n[new].astype(float), first, seeds, means)
+    n = rows.n[new].astype(float)
+    return LossCurves(rows.names, of, n, first, seeds, loss)
 
 # %% ../../nbs/loss_data/01_curve.ipynb #873aa303
 def along(
@@ -162,8 +191,10 @@ def along(
     size = np.diff(curves.first, append=len(curves.of))
     res = np.empty_like(x)
     for k in np.unique(size):
-        at = curves.first[size==k,None]+np.arange(k)
-        res[...,at] = f.accumulate(x[...,at], axis=-1)
+        first = curves.first[size==k]
+        at = first[:,None]+np.arange(k)
+        of_length = x[...,at]
+        res[...,at] = f.accumulate(of_length, axis=-1)
     return res
 
 # %% ../../nbs/loss_data/01_curve.ipynb #c994ae53
@@ -176,20 +207,27 @@ def size_at(
 ) -> np.ndarray: # Size in `[na, nb]`, not rounded
     "Where a curve is at `level` between two points: straight in log n and log L, or in log n and L if a loss is 0"
     with np.errstate(all='ignore'):
-        by_log = (np.log(La)-np.log(level))/(np.log(La)-np.log(Lb))
+        log_a = np.log(La)
+        by_log = (log_a-np.log(level))/(log_a-np.log(Lb))
         by_loss = (La-level)/(La-Lb)
-        share = np.where(np.minimum(La, Lb)>0, by_log, by_loss)
-        return np.clip(na*np.exp(share*np.log1p((nb-na)/na)), na, nb)
+        has_log = np.minimum(La, Lb)>0
+        share = np.where(has_log, by_log, by_loss)
+        log_ratio = np.log1p((nb-na)/na)
+        n = na*np.exp(share*log_ratio)
+        return np.clip(n, na, nb)
 
 # %% ../../nbs/loss_data/01_curve.ipynb #4eb41617
 def _jackknife_error(without, s):
     "The jackknife's standard error; without overflow, whatever the unit"
-    used = np.arange(len(without)).reshape(-1, *[1]*s.ndim)<s
+    rows = np.arange(len(without))
+    used = np.less.outer(rows, s)
     d = np.where(used, without, 0)
-    d = np.where(used, d-d.sum(0)/s, 0)
+    mean = d.sum(0)/s
+    d = np.where(used, d-mean, 0)
     scale = abs(d).max(0, initial=1e-300)
     squares = ((d/scale)**2).sum(0)
-    return scale*np.sqrt((s-1)/s*squares)
+    variance = (s-1)/s*squares
+    return scale*np.sqrt(variance)
 
 def jackknife_t(
     values:np.ndarray, # Row 0 the estimate, row `1+j` the estimate without the `j`-th seed, shape `[1+r, ...]`
@@ -206,7 +244,8 @@ def jackknife_t(
         raise ValueError(f'`values` must have one row for each of {s.max()} seeds after the estimate, got {r}')
     with np.errstate(all='ignore'):
         error = _jackknife_error(v[1:], s)
-        return t_interval(v[0], error, np.where(r>0, s-1, 0), coverage=coverage)
+        freedom = np.where(r>0, s-1, 0)
+        return t_interval(v[0], error, freedom, coverage=coverage)
 
 # %% ../../nbs/loss_data/01_curve.ipynb #a29b1fcd
 def warn_non_monotone(
@@ -218,23 +257,40 @@ def warn_non_monotone(
     stacklevel:int=2, # Whose line the warning shows
 ) -> list[Any]: # Names of the curves that rise, in order
     "Warn of curves whose mean loss rises by more than noise above the lowest so far"
-    L = curves.loss[0]
-    at_lowest = L<=along(curves, L, f=np.minimum)
-    low = along(curves, np.where(at_lowest, np.arange(len(L)), -1), f=np.maximum)
-    rise = curves.loss-curves.loss[:,low]
-    most_points = np.bincount(curves.of).max()
-    shared = 1-(1-coverage)/most_points # Bonferroni
-    lo,_ = jackknife_t(rise, curves.seeds[curves.of], coverage=shared)
-    up = np.flatnonzero((rise[0]>1e-9*L) & ~(lo<=0))
+    low = _lowest_so_far(curves)
+    up = _rising(curves, low, coverage)
     which,at = np.unique(curves.of[up], return_index=True)
+    more = len(at)-3
     if not len(at): return []
     said = [_rise_text(curves, low[j], j) for j in up[at[:3]]]
-    if len(at)>3: said[-1] += f', and of {len(at)-3} more'
-    warnings.warn(f'non-monotone: the mean loss rises, of {", of ".join(said)}; '
+    if more>0: said[-1] += f', and of {more} more'
+    rises = ', of '.join(said)
+    warnings.warn(f'non-monotone: the mean loss rises, of {rises}; '
                   'sums over edges are then no bounds, and eSC is the first crossing', stacklevel=stacklevel)
     return [curves.names[c] for c in which]
 
+def _lowest_so_far(curves):
+    "Position of the lowest mean loss up to each point"
+    L = curves.loss[0]
+    lowest = along(curves, L, f=np.minimum)
+    points = np.arange(len(L))
+    at_lowest = np.where(L<=lowest, points, -1)
+    return along(curves, at_lowest, f=np.maximum)
+
+def _rising(curves, low, coverage):
+    "Positions of the points whose loss is above that at `low` by more than noise"
+    L = curves.loss
+    rise = L-L[:,low]
+    most_points = np.bincount(curves.of).max()
+    shared = 1-(1-coverage)/most_points # Bonferroni
+    seeds = curves.seeds[curves.of]
+    lo,_ = jackknife_t(rise, seeds, coverage=shared)
+    is_up = rise[0]>1e-9*L[0]
+    return np.flatnonzero(is_up & ~(lo<=0))
+
 def _rise_text(curves, i, j):
     "A rise from point `i` to point `j` in words"
-    def point(k): return f'{curves.loss[0,k]:.4g} at n = {curves.n[k]:g}'
-    return f'{curves.names[curves.of[j]]!r} from {point(i)} to {point(j)}'
+    L = curves.loss[0]
+    name = curves.names[curves.of[j]]
+    def point(k): return f'{L[k]:.4g} at n = {curves.n[k]:g}'
+    return f'{name!r} from {point(i)} to {point(j)}'

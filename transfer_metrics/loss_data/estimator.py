@@ -9,149 +9,23 @@ __all__ = ['loss_data_curve', 'LossDataEstimator']
 
 # %% ../../nbs/loss_data/06_estimator.ipynb #f40952c3
 import math
-import random
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
-import numpy as np
+from typing import Any
 import pandas as pd
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
-from tqdm.auto import tqdm
 from ..checks import one_of, whole
 from ..core import ArrayLike
-from .features import LazyFeatures, Preparation
+from .features import LazyFeatures
+from .preparation import Preparation
 from .probes import Probe, as_probe
+from .runs import Runs, curve_book
 from .sample_complexity import refine_bracket
-from .sampling import MissingLabels, curve_points, missing_labels, subset_order
-from .training import Job, one_by_one, train_probes
-from ..models import random_kept
-from ..store import Book, Item, error_text, workers
-
-# %% ../../nbs/loss_data/06_estimator.ipynb #21d9a2ee
-@contextmanager
-def _own_random(*seed):
-    "Global random generators seeded by `seed`, and as they were afterwards"
-    k = int(np.random.SeedSequence(seed).generate_state(1)[0])
-    cuda = torch.cuda.is_initialized()
-    with random_kept(cuda), torch.enable_grad():
-        random.seed(k)
-        np.random.seed(k) # noqa: NPY002 (probes of other people draw from it)
-        torch.default_generator.manual_seed(k)
-        if cuda: torch.cuda.manual_seed_all(k)
-        yield
-
-# %% ../../nbs/loss_data/06_estimator.ipynb #d80b2fdc
-class _Training(NamedTuple):
-    "Networks of one probe on prepared data"
-    data:Any
-    probe:Probe
-    options:dict
-    progress:bool
-
-    def losses(self, jobs):
-        "Position and loss of each job as soon as it is finished, or its error"
-        options = self.options|dict(n_classes=self.data.n_classes)
-        if self.probe.kind in ('stacked','vmap'):
-            for j,loss in self.together(jobs, options, self.progress):
-                yield j,loss,''
-            return
-        options['device'] = 'cpu' # where NumPy is
-        for j,job in enumerate(tqdm(jobs, desc='probes', unit='network', disable=not self.progress)):
-            try: yield j,self.alone(job, options),''
-            except Exception as e: yield j,math.nan,error_text(e)
-
-    def together(self, jobs, options, progress):
-        "Position and loss of each job"
-        d = self.data
-        return train_probes(self.probe, d.x, d.y, d.val, jobs, progress=progress, **options)
-
-    def alone(self, job, options):
-        "Loss of one network, trained by itself"
-        with _own_random(job.seed, len(job.rows)):
-            if isinstance(self.data.x[0], LazyFeatures): return self.batch_by_batch(job, options)
-            (_,loss), = self.together([job], options, False)
-            return loss
-
-    def batch_by_batch(self, job, options):
-        "Loss of one network whose features are computed for each batch"
-        d = self.data
-        (xv,),yv = d.val
-        arrays = d.x[0],d.y.numpy(),xv,yv.numpy()
-        counts = {k: options[k] for k in ('train_steps','batch_size')}
-        *_,loss = one_by_one(self.probe.steps, job, *arrays, **counts)
-        return loss
-
-def _losses(training, missing):
-    "Loss of each network that is missing, labelled `(representation, samples, seed)`"
-    train = training.data.train
-    seeds = {s for *_,s in missing}
-    orders = {s: torch.from_numpy(train[subset_order(len(train), seed=s)]) for s in seeds}
-    jobs = [Job(orders[s][:n], s, i) for i,n,s in missing]
-    for j,loss,error in training.losses(jobs):
-        yield missing[j],[(loss,)],error
-
-# %% ../../nbs/loss_data/06_estimator.ipynb #72894c11
-_columns = dict(seed=int, samples=int, val_loss=float, name=str)
-
-def _book(store, resume): return Book(store, _columns, names=('seed','samples','name'), resume=resume)
-
-class _Runs:
-    "Networks of one probe on prepared data, each trained once"
-    def __init__(self, data, probe, book, **options):
-        self.data,self.probe = data,probe
-        self.book,self.options = book,options
-        self.keys = [self.key(*o) for o in zip(data.names, data.digests, strict=True)]
-        if book.path and any(c in nm for nm in data.names for c in '\r\n'):
-            raise ValueError(f'`name` must be a single line to be stored, got {data.names}')
-
-    def key(self, name, digest):
-        "Key of a curve; empty if nothing is stored"
-        if not self.book.path: return ''
-        recipe = {k: v for k,v in self.options.items() if k!='device'}
-        return self.book.key(_losses, _Training, self.probe, recipe, self.data.n_classes, name, digest)
-
-    def result(self, i, n, s):
-        "Key of one network, and what its row is called"
-        key = self.book.key(self.keys[i], n, s) if self.book.path else (i,n,s)
-        return key,(s,n,self.data.names[i])
-
-    def measure(self, points, seeds, progress, executor=None):
-        "Train what is not known yet"
-        curves = range(len(self.keys))
-        labels = [(i,int(n),s) for n in points for s in seeds for i in curves]
-        results = {o: self.result(*o) for o in dict.fromkeys(labels)}
-        missing = [o for o,(key,_) in results.items() if key not in self.book.known]
-        items = self.parts(missing, results, progress, executor)
-        def count(item): bar.update(len(item.results))
-        shown = progress and executor is not None
-        with tqdm(total=len(missing), desc='probes', unit='network', disable=not shown) as bar:
-            self.book.run(_losses, items, executor=executor, done=count, unit='part')
-
-    def parts(self, missing, results, progress, executor):
-        "What is missing in parts, two for each worker"
-        training = _Training(self.data, self.probe, self.options, progress and executor is None)
-        k = 1 if executor is None else 2*workers(executor)
-        shares = [missing[j::k] for j in range(min(k, len(missing)))]
-        return [Item(f'part {j+1}', training, {o: results[o] for o in share}) for j,share in enumerate(shares)]
-
-    def frame(self, points, seeds):
-        "The curves as a frame"
-        rows = []
-        for i in range(len(self.keys)):
-            for n in points:
-                rows += [self.row(i, int(n), s) for s in seeds]
-        return pd.DataFrame(rows, columns=[*_columns,'error'])
-
-    def row(self, i, n, s):
-        "Seed, size, loss, name and error of one network"
-        key,(seed,samples,name) = self.result(i, n, s)
-        (loss,error), = self.book.rows(key)
-        return seed,samples,loss,name,error
+from .sampling import MissingLabels, curve_points, missing_labels
 
 # %% ../../nbs/loss_data/06_estimator.ipynb #517ec501
 def _home(x):
@@ -163,13 +37,16 @@ def _home(x):
 def _options(x, device, matmul, train_steps, batch_size):
     "Checked options of `train_probes`"
     one_of(matmul, 'matmul', ('float32','bfloat16'))
-    return dict(device=_home(x) if device is None else device, matmul=matmul,
-                train_steps=whole(train_steps, 'train_steps', 1), batch_size=whole(batch_size, 'batch_size', 1))
+    where = _home(x) if device is None else device
+    steps = whole(train_steps, 'train_steps', 1)
+    size = whole(batch_size, 'batch_size', 1)
+    return dict(device=where, matmul=matmul, train_steps=steps, batch_size=size)
 
 def _seeds(seed, n_seeds):
     "Seeds of the networks of each size"
     first = whole(seed, 'seed', 0)
-    return range(first, first+whole(n_seeds, 'n_seeds', 1))
+    k = whole(n_seeds, 'n_seeds', 1)
+    return range(first, first+k)
 
 def _warn_missing(data, points, seeds, stacklevel=3):
     text = missing_labels(data.labels, data.train, points, seeds=seeds)
@@ -209,25 +86,42 @@ def loss_data_curve(
 ) -> pd.DataFrame: # Columns `seed, samples, val_loss, name, error`, one row a network, loss in nats
     """Loss-data curves: validation loss of probes trained on more and more samples
 
-    [Whitney et al. 2020](https://arxiv.org/abs/2009.07368)."""
+    [Whitney et al. 2020](https://arxiv.org/abs/2009.07368).
+
+    >>> import transfer_metrics as tm
+    >>> from sklearn.dummy import DummyClassifier
+    >>> options = dict(points=[16], n_seeds=2, val_frac=.2, progress=False)
+    >>> df = tm.loss_data_curve([[0.]]*20, ['yes']*15+['no']*5, probe=DummyClassifier(), **options)
+    >>> df.val_loss.round(4).tolist()
+    [0.5623, 0.5623]
+    """
     seeds = _seeds(seed, n_seeds)
     learner = as_probe(probe, hidden=tuple(hidden), lr=lr)
     options = _options(x, device, matmul, train_steps, batch_size)
-    book = _book(store, resume)
-    prepare = Preparation(whiten, val_frac, stratify, seed, options['batch_size'],
-                          digest=store is not None, progress=progress)
+    book = curve_book(store, resume=resume)
+    split = whiten,val_frac,stratify,seed
+    prepare = Preparation(*split, options['batch_size'], digest=store is not None, progress=progress)
     data = prepare(x, y, val, representation_fn, name=name)
-    at = curve_points(len(data.train), n_points=n_points, sampling_type=sampling_type, points=points)
+    n_max = len(data.train)
+    at = curve_points(n_max, n_points=n_points, sampling_type=sampling_type, points=points)
     _warn_missing(data, at, seeds)
-    runs = _Runs(data, learner, book, **options)
-    runs.measure(at, seeds, progress, executor)
+    runs = Runs(data, learner, book, **options)
+    runs.measure(at, seeds, progress=progress, executor=executor)
     return runs.frame(at, seeds)
 
 # %% ../../nbs/loss_data/06_estimator.ipynb #8f2a28c6
 class LossDataEstimator:
     """Loss-data curves of a training algorithm on a representation
 
-    The interface is that of [reprieve](https://github.com/willwhitney/reprieve)."""
+    The interface is that of [reprieve](https://github.com/willwhitney/reprieve).
+
+    >>> import transfer_metrics as tm
+    >>> x,y = [[0.]]*20, [0, 1]*10
+    >>> counting = lambda seed: 0, lambda seen, batch: (seen+len(batch[1]), 0.), lambda seen, batch: 9/seen
+    >>> estimator = tm.LossDataEstimator(*counting, (x, y), n_seeds=1, train_steps=1, progress=False)
+    >>> estimator.compute_curve(points=[9, 18]).val_loss.tolist()
+    [1.0, 0.5]
+    """
     def __init__(self,
         init_fn:Callable, # From a seed to the state of an untrained probe
         train_step_fn:Callable, # From a state and a batch (x, y) to a new state and a loss
@@ -254,24 +148,31 @@ class LossDataEstimator:
         seed:int=0, # First seed; also that of the split
         progress:bool=True, # Show progress bars
     ):
-        self.verbose,self.progress = verbose,progress
+        self.verbose = verbose
+        self.progress = progress
         self._seeds = _seeds(seed, n_seeds)
-        probe = as_probe((init_fn,train_step_fn,eval_fn))
+        steps = init_fn,train_step_fn,eval_fn
+        probe = as_probe(steps)
         x = dataset[0] if isinstance(dataset, (tuple,list)) else None
         options = _options(x, device, matmul, train_steps, batch_size)
-        book = _book(store, resume)
+        book = curve_book(store, resume=resume)
         if isinstance(representation_fn, dict) or isinstance(x, dict):
             raise ValueError('LossDataEstimator measures one representation; several at once: loss_data_curve')
         batched = self._batched(probe, use_vmap, cache_data)
         self._say('Representing the data' if cache_data else 'Each batch will be represented when it is drawn')
         shape,classes = probe.shape or (None,None)
-        prepare = Preparation(whiten, val_frac, stratify, seed, options['batch_size'], keep=classes or 2**31,
-                              lazy=not cache_data, digest=store is not None, progress=progress)
+        split = whiten,val_frac,stratify,seed
+        keep = classes or 2**31
+        stored = store is not None
+        how:dict[str,Any] = dict(keep=keep, lazy=not cache_data, digest=stored, progress=progress)
+        prepare = Preparation(*split, options['batch_size'], **how)
         data = prepare(dataset, None, val, representation_fn, name=name)
         if shape is not None: data = _shaped(data, shape, classes)
-        if not batched: probe = Probe('steps', steps=(init_fn,train_step_fn,eval_fn))
-        self._runs = _Runs(data, probe, book, **options)
-        self.max_train_size,self.val_size = len(data.train),len(data.val[1])
+        if not batched: probe = Probe('steps', steps=steps)
+        self._runs = Runs(data, probe, book, **options)
+        self.max_train_size = len(data.train)
+        _,val_codes = data.val
+        self.val_size = len(val_codes)
         self._sizes:set[int] = set()
         self.results = self._frame([], [])
 
@@ -288,24 +189,29 @@ class LossDataEstimator:
 
     def _measure(self, points):
         "Add points to the results"
-        self._runs.measure(points, self._seeds, self.progress)
+        self._runs.measure(points, self._seeds, progress=self.progress)
         self._frame(points, self._seeds)
-        self._sizes.update(int(n) for n in points)
-        self.results = self._frame(sorted(self._sizes), self._seeds)
-        self._say(self.results.groupby('samples').val_loss.agg(['mean','std']).to_string())
+        self._sizes.update(map(int, points))
+        sizes = sorted(self._sizes)
+        self.results = self._frame(sizes, self._seeds)
+        by_size = self.results.groupby('samples').val_loss
+        summary = by_size.agg(['mean','std'])
+        self._say(summary.to_string())
 
     def _frame(self, points, seeds):
         "The results, `ValueError` if there is an error among them"
         found = self._runs.frame(points, seeds)
         failed = found[found.error!='']
         if len(failed):
-            raise ValueError(f'{len(failed)} of {len(found)} networks failed, the first with {failed.error.iloc[0]}')
+            why = failed.error.iloc[0]
+            raise ValueError(f'{len(failed)} of {len(found)} networks failed, the first with {why}')
         return found.drop(columns='error')
 
     def _means(self):
         "Mean loss by size, of the results so far"
         means = self.results.groupby('samples').val_loss.mean()
-        return {int(n): float(v) for n,v in means.items()}
+        sizes = map(int, means.index)
+        return dict(zip(sizes, means.tolist(), strict=True))
 
     def compute_curve(self,
         n_points:int=10, # How many training sizes, from 1 to all
@@ -331,9 +237,9 @@ class LossDataEstimator:
         def measure(points):
             self._measure(points)
             means = self._means()
-            return {int(n): means[int(n)] for n in points}
-        _,upper = refine_bracket(measure, self._means(), epsilon, precision=precision, n_max=self.max_train_size,
-                                 parallelism=parallelism)
+            return {n: means[n] for n in map(int, points)}
+        options:dict[str,Any] = dict(precision=precision, n_max=self.max_train_size, parallelism=parallelism)
+        _,upper = refine_bracket(measure, self._means(), epsilon, **options)
         return None if upper==math.inf else int(upper)
 
 def _shaped(data, shape, classes):
@@ -345,5 +251,7 @@ def _shaped(data, shape, classes):
     data = data._replace(n_classes=classes)
     if isinstance(data.x[0], LazyFeatures): return data
     def viewed(xs): return [o.view(-1, *shape) for o in xs]
+    x = viewed(data.x)
     xv,yv = data.val
-    return data._replace(x=viewed(data.x), val=(viewed(xv),yv))
+    val = viewed(xv),yv
+    return data._replace(x=x, val=val)

@@ -25,13 +25,17 @@ def _apportion(counts, frac, rng):
     counts = np.where(counts>1, counts, 0)
     cap = np.maximum(counts-1, 0)
     total = counts.sum()
-    n = min(math.ceil(frac*total-1e-9), cap.sum())
+    wanted = math.ceil(frac*total-1e-9)
+    n = min(wanted, cap.sum())
     share = counts*n/max(total, 1)
-    take = np.minimum(np.floor(share+1e-9).astype(int), cap)
+    whole_places = np.floor(share+1e-9).astype(int)
+    take = np.minimum(whole_places, cap)
     while (missing := n-take.sum())>0:
         luck = rng.random(len(take))
-        order = np.lexsort((luck,take-share))
-        free = order[take[order]<cap[order]]
+        remainder = share-take
+        order = np.lexsort((luck,-remainder))
+        is_free = take<cap
+        free = order[is_free[order]]
         take[free[:missing]] += 1
     return take
 
@@ -39,11 +43,14 @@ def _apportion(counts, frac, rng):
 def _held_by_class(y, order, frac, rng):
     "The first of each class in a random order, as many as its share"
     counts = np.bincount(y)
-    by_class = order[np.argsort(y[order], kind='stable')]
+    classes = np.argsort(y[order], kind='stable')
+    by_class = order[classes]
     start = np.cumsum(counts)-counts
-    place = np.arange(len(y))-np.repeat(start, counts)
+    first = np.repeat(start, counts)
+    place = np.arange(len(y))-first
     take = _apportion(counts, frac, rng)
-    return by_class[place<np.repeat(take, counts)]
+    is_held = place<np.repeat(take, counts)
+    return by_class[is_held]
 
 def split_rows(
     labels:ArrayLike, # One label a sample, any hashable classes, shape `[N]`
@@ -54,35 +61,41 @@ def split_rows(
 ) -> tuple[np.ndarray,np.ndarray]: # Positions for training and for validation, ascending
     "Divide samples at random into a training and a validation part"
     number(val_frac, 'val_frac', 0, 1, '()')
-    y = as_labels(labels, 'labels').codes.cpu().numpy()
+    codes,_ = as_labels(labels, 'labels')
+    y = codes.cpu().numpy()
     n = len(y)
     rng = np.random.default_rng([seed,0])
     order = rng.permutation(n)
     if stratify: held = _held_by_class(y, order, val_frac, rng)
-    else: held = order[:min(math.ceil(val_frac*n-1e-9), n-1)]
+    else:
+        wanted = math.ceil(val_frac*n-1e-9)
+        held = order[:min(wanted, n-1)]
     if not len(held):
         raise ValueError(f'nothing can be held out for validation: each of the {n} `labels` occurs once. '
                          'Pass a validation set, val=(x, y), or stratify=False')
-    return np.setdiff1d(np.arange(n), held),np.sort(held)
+    train = np.setdiff1d(np.arange(n), held)
+    return train,np.sort(held)
 
 # %% ../../nbs/loss_data/04_sampling.ipynb #891108d4
 def _own_points(points, n_max):
     "Sizes that the caller wants, checked"
     if isinstance(points, (range,set,map,filter)): points = list(points)
-    p = as_tensor(points, 'points').cpu().double().numpy().ravel()
+    p = as_tensor(points, 'points').double().flatten().numpy(force=True)
     if not len(p): raise ValueError('`points` must name at least one training size, got none')
-    good = (p>=.5) & (np.rint(p)<=n_max)
+    is_enough = np.rint(p)<=n_max
+    good = (p>=.5) & is_enough
     if good.all(): return p
-    bad = ', '.join(f'{v:g}' for v in p[~good][:5])
+    bad = [f'{v:g}' for v in p[~good]]
     raise ValueError(f'`points` must be training sizes from 1 to {n_max} '
-                     f'(samples that are left after the split), got {bad}')
+                     f'(samples that are left after the split), got {", ".join(bad[:5])}')
 
 def _spaced_points(n_max, n_points, sampling_type):
     "Sizes from 1 to `n_max`, not rounded"
     one_of(sampling_type, 'sampling_type', ('log','linear'))
     k = whole(n_points, 'n_points', 1)
     if k==1: return np.array([n_max])
-    return np.geomspace(1, n_max, k) if sampling_type=='log' else np.linspace(1, n_max, k)
+    space = np.geomspace if sampling_type=='log' else np.linspace
+    return space(1, n_max, k)
 
 def curve_points(
     n_max:int, # Number of training samples $N$
@@ -92,8 +105,10 @@ def curve_points(
     points:ArrayLike|None=None, # Sizes of your own, in place of those, each rounded to an integer from 1 to $N$
 ) -> np.ndarray: # Training sizes, ascending integers
     "Training sizes at which to measure a curve"
-    p = _spaced_points(n_max, n_points, sampling_type) if points is None else _own_points(points, n_max)
-    return np.unique(np.rint(p).astype(np.int64))
+    if points is None: p = _spaced_points(n_max, n_points, sampling_type)
+    else: p = _own_points(points, n_max)
+    sizes = np.rint(p).astype(np.int64)
+    return np.unique(sizes)
 
 # %% ../../nbs/loss_data/04_sampling.ipynb #9642745d
 def subset_order(
@@ -102,7 +117,8 @@ def subset_order(
     seed:int=0, # Seed of the order
 ) -> np.ndarray: # The numbers from 0 to $N-1$ in a random order
     "The order in which a seed collects samples: its subset of size `n` is `subset_order(N, seed=seed)[:n]`"
-    return np.random.default_rng([seed,1]).permutation(n)
+    rng = np.random.default_rng([seed,1])
+    return rng.permutation(n)
 
 # %% ../../nbs/loss_data/04_sampling.ipynb #444bf183
 class MissingLabels(UserWarning):
@@ -110,16 +126,19 @@ class MissingLabels(UserWarning):
 
 def _some(items, k):
     "The first `k` items, and how many more there are"
-    shown = ', '.join(str(o) for o in items[:k])
-    return f'{shown} and {len(items)-k} more' if len(items)>k else shown
+    shown = ', '.join(map(str, items[:k]))
+    more = len(items)-k
+    return f'{shown} and {more} more' if more>0 else shown
 
 def _last_seen(y, c, seeds):
     "The place at which the last of the seeds first sees each class, `len(y)` for never"
+    n = len(y)
+    backwards = np.arange(n)[::-1]
     last = np.full(c, -1)
     for s in seeds:
-        place = np.full(c, len(y))
-        backwards = np.arange(len(y))[::-1]
-        classes = y[subset_order(len(y), seed=s)]
+        order = subset_order(n, seed=s)
+        classes = y[order]
+        place = np.full(c, n)
         place[classes[backwards]] = backwards
         last = np.maximum(last, place)
     return last
@@ -135,16 +154,21 @@ def missing_labels(
     codes,classes = as_labels(labels)
     points = np.unique(np.asarray(points))
     c = len(classes)
-    last = _last_seen(codes.cpu().numpy()[np.asarray(train)], c, seeds)
+    y = codes.cpu().numpy()
+    last = _last_seen(y[np.asarray(train)], c, seeds)
     few = points[points<c]
-    lacking = [(n, classes[last>=n]) for n in points[points>=c] if (last>=n).any()]
     parts = []
     if len(few):
         verb = 'are' if len(few)>1 else 'is'
-        parts.append(f'n = {_some(few, 6)} {verb} smaller than the number of labels, {c}')
-    for n,k in lacking[:6]:
-        parts.append(f'with n = {n} some seeds never see {_some(k, 5)}')
-    if len(lacking)>6: parts.append(f'{len(lacking)-6} larger n lack labels too')
+        sizes = _some(few, 6)
+        parts.append(f'n = {sizes} {verb} smaller than the number of labels, {c}')
+    enough = points[points>=c]
+    lacking = enough[enough<=last.max()]
+    for n in lacking[:6]:
+        never = classes[last>=n]
+        parts.append(f'with n = {n} some seeds never see {_some(never, 5)}')
+    more = len(lacking)-6
+    if more>0: parts.append(f'{more} larger n lack labels too')
     if not parts: return ''
     return 'training subsets lack labels, which costs their networks dearly in validation: '+'; '.join(parts)
 
@@ -202,10 +226,11 @@ def _zca(m):
     C,_,mean = centred(m)
     lam,U = torch.linalg.eigh(C/m.counts)
     std = lam.clamp(min=0).sqrt()
-    floor = .01*float(std.square().mean().sqrt())
-    std = std.clamp(min=floor)
+    rms = std.square().mean().sqrt()
+    std = std.clamp(min=.01*float(rms))
     inverse = torch.where(std>0, 1/std, 0.)
-    return Whitening(m.shift+mean, (U*inverse)@U.T)
+    root = (U*inverse)@U.T
+    return Whitening(m.shift+mean, root)
 
 # %% ../../nbs/loss_data/04_sampling.ipynb #c136c1e8
 def fit_whitening(
@@ -217,13 +242,17 @@ def fit_whitening(
     kind = whitening_kind(whiten)
     if kind is None: raise ValueError('`whiten` must be a kind of whitening, got None')
     in_batches = isinstance(x, Iterable) and not hasattr(x, '__len__')
-    m = _moments(x if in_batches else [as_tensor(x, 'x')], kind)
+    batches = x if in_batches else [as_tensor(x, 'x')]
+    m = _moments(batches, kind)
     if kind=='zca': return _zca(m)
     mean,var = mean_variance(m)
     if kind=='global':
         middle = mean.mean()
-        var = (var+(mean-middle).square()).mean()[None]
+        squares = (mean-middle).square()
+        var = (var+squares).mean()[None]
         mean = middle[None]
     std = var.sqrt()
     size = (var+mean.square()).sqrt()
-    return Whitening(mean, torch.where(std>1e-6*size, 1/std, 0.))
+    varies = std>1e-6*size
+    scale = torch.where(varies, 1/std, 0.)
+    return Whitening(mean, scale)
