@@ -27,6 +27,7 @@ from .relative_reduction import average_symmetric_reduction as average_symmetric
 from .relative_reduction import relative_reduction as relative_reduction
 from .runs import as_numbers as as_numbers
 from .runs import rows_named as rows_named
+from .runs import Runs as Runs
 from .runs import runs_of_arrays as runs_of_arrays
 from .runs import runs_of_frame as runs_of_frame
 from .speedup import integrated_speedup as integrated_speedup

@@ -62,7 +62,7 @@ from .representations import TorchRepr as TorchRepr
 from .representations import VAE as VAE
 from .runs import curve_book as curve_book
 from .runs import curve_columns as curve_columns
-from .runs import Runs as Runs
+from .runs import TrainedOnce as TrainedOnce
 from .sample_complexity import Bracket as Bracket
 from .sample_complexity import Crossings as Crossings
 from .sample_complexity import crossings as crossings

@@ -23,7 +23,7 @@ from ..core import ArrayLike
 from .features import LazyFeatures
 from .preparation import Preparation
 from .probes import Probe, as_probe
-from .runs import Runs, curve_book
+from .runs import TrainedOnce, curve_book
 from .sample_complexity import refine_bracket
 from .sampling import MissingLabels, curve_points, missing_labels
 
@@ -105,7 +105,7 @@ def loss_data_curve(
     n_max = len(data.train)
     at = curve_points(n_max, n_points=n_points, sampling_type=sampling_type, points=points)
     _warn_missing(data, at, seeds)
-    runs = Runs(data, learner, book, **options)
+    runs = TrainedOnce(data, learner, book, **options)
     runs.measure(at, seeds, progress=progress, executor=executor)
     return runs.frame(at, seeds)
 
@@ -169,7 +169,7 @@ class LossDataEstimator:
         data = prepare(dataset, None, val, representation_fn, name=name)
         if shape is not None: data = _shaped(data, shape, classes)
         if not batched: probe = Probe('steps', steps=steps)
-        self._runs = Runs(data, probe, book, **options)
+        self._runs = TrainedOnce(data, probe, book, **options)
         self.max_train_size = len(data.train)
         _,val_codes = data.val
         self.val_size = len(val_codes)
