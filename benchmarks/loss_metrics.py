@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from transfer_metrics.loss_data.curve import loss_curves
-from transfer_metrics.loss_data.metrics import compare_representations, compute_metrics, metrics_table
+from transfer_metrics.loss_data.comparison import compare_representations
+from transfer_metrics.loss_data.metrics import compute_metrics, metrics_table
 
 def frame(curves, sizes, seeds=5, top=1_000_000):
     "Noisy power laws, `curves * sizes * seeds` rows"

@@ -1,4 +1,6 @@
 # Written by docs/stubs.py: do not edit
+from .comparison import compare_representations as compare_representations
+from .comparison import control_labels as control_labels
 from .curve import along as along
 from .curve import jackknife_t as jackknife_t
 from .curve import loss_curves as loss_curves
@@ -20,6 +22,10 @@ from .features import lent as lent
 from .features import read_features as read_features
 from .features import read_lazily as read_lazily
 from .features import represent as represent
+from .findings import answer as answer
+from .findings import Finding as Finding
+from .findings import Findings as Findings
+from .findings import long_frame as long_frame
 from .groups import planned as planned
 from .groups import ProbeData as ProbeData
 from .groups import train_group as train_group
@@ -31,11 +37,8 @@ from .jobs import grouped as grouped
 from .jobs import Job as Job
 from .jobs import Part as Part
 from .jobs import step_blocks as step_blocks
-from .metrics import compare_representations as compare_representations
 from .metrics import compute_metrics as compute_metrics
-from .metrics import control_labels as control_labels
 from .metrics import metrics_table as metrics_table
-from .metrics import positions as positions
 from .preparation import encode as encode
 from .preparation import Encoded as Encoded
 from .preparation import Preparation as Preparation
@@ -48,18 +51,20 @@ from .probes import module_steps as module_steps
 from .probes import network as network
 from .probes import Probe as Probe
 from .probes import seeded as seeded
+from .questions import ask as ask
+from .questions import positions as positions
+from .questions import Question as Question
 from .render import render_curve as render_curve
 from .render import render_latex as render_latex
-from .representations import build_repr as build_repr
+from .representations import flat_inputs as flat_inputs
 from .representations import noisy_label_entropy as noisy_label_entropy
 from .representations import noisy_labels as noisy_labels
 from .representations import numpy_wrap_torch as numpy_wrap_torch
 from .representations import pca_repr as pca_repr
 from .representations import random_repr as random_repr
 from .representations import raw_repr as raw_repr
-from .representations import supervised_repr as supervised_repr
 from .representations import TorchRepr as TorchRepr
-from .representations import VAE as VAE
+from .representations import training_inputs as training_inputs
 from .runs import curve_book as curve_book
 from .runs import curve_columns as curve_columns
 from .runs import TrainedOnce as TrainedOnce
@@ -85,5 +90,8 @@ from .stacks import Modules as Modules
 from .stacks import Stack as Stack
 from .stacks import stackable as stackable
 from .threads import spread as spread
+from .trained import build_repr as build_repr
+from .trained import supervised_repr as supervised_repr
+from .trained import VAE as VAE
 from .training import one_by_one as one_by_one
 from .training import train_probes as train_probes

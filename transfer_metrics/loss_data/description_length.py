@@ -29,8 +29,9 @@ def edge_sums(
     step = np.diff(curves.n, prepend=0)
     step[at] = curves.n[at]
     if edge=='left':
+        first = math.log(n_classes) if n_classes else math.inf
         L = np.roll(L, 1, axis=1)
-        L[:,at] = max(math.log(n_classes)-epsilon, 0) if n_classes else math.inf
+        L[:,at] = max(first-epsilon, 0)
     sums = along(curves, step*L)
     return np.where(np.isnan(curves.loss), np.nan, sums)
 
@@ -52,11 +53,13 @@ def _tail(p, v, fp, fv, integral, dp, dv, beta):
 
 def _direct(f, lo, count):
     "Sum of `f(i, row)` over the `count` integers after `lo`, for each row"
+    k = len(lo)
     count = count.astype(int)
-    row = np.repeat(np.arange(len(lo)), count)
+    row = np.repeat(np.arange(k), count)
     before = count.cumsum()-count
-    step = np.arange(1, len(row)+1)-before[row]
-    return np.bincount(row, f(step+lo[row], row), minlength=len(lo))
+    step = np.arange(len(row))-before[row]+1
+    terms = f(step+lo[row], row)
+    return np.bincount(row, terms, minlength=k)
 
 # %% ../../nbs/loss_data/07_description_length.ipynb #fddb2e61
 def _spans(u, v, beta):
@@ -68,68 +71,90 @@ def _spans(u, v, beta):
     steep = (beta>0) & (4*b>v)
     until_smooth = np.maximum(16, 4*b)-u
     until_small = u*np.expm1(np.minimum(40/b, 50))
-    first = np.where(falls, np.minimum(until_smooth, until_small), 16-u)
-    last = np.where(steep, -v*np.expm1(-40/b), 0)
-    p = u+np.ceil(np.clip(first, 0, v-u))
-    q = v-np.ceil(np.clip(last, 0, v-p))
-    return p,q,~steep & (~falls | (p>=4*b))
+    until_either = np.minimum(until_smooth, until_small)
+    since_small = -v*np.expm1(-40/b)
+    first = np.where(falls, until_either, 16-u)
+    last = np.where(steep, since_small, 0)
+    first = np.clip(first, 0, v-u)
+    p = u+np.ceil(first)
+    last = np.clip(last, 0, v-p)
+    q = v-np.ceil(last)
+    smooth = ~falls | (p>=4*b)
+    return p,q,smooth & ~steep
 
 def _smooth_sum(p, q, fp, fq, beta):
     "Sum over the integers p+1 to q of a smooth power law that is `fp` at p and `fq` at q"
     t = np.log1p((q-p)/p)
     z = np.maximum(abs((beta+1)*t), 1e-300)
     larger_end = np.where(beta>-1, fq*q, fp*p)
-    integral = larger_end*t*-np.expm1(-z)/z
-    return _tail(p, q, fp, fq, integral, beta*fp/p, beta*fq/q, beta)
+    gone = -np.expm1(-z)
+    integral = larger_end*t*gone/z
+    dp = beta*fp/p
+    dq = beta*fq/q
+    return _tail(p, q, fp, fq, integral, dp, dq, beta)
+
+def _log_ratio(x, n):
+    "log(x/n), exact where the two are close"
+    return np.log1p((x-n)/n)
 
 def _power_sum(u, v, na, La, beta):
     "Sum over the integers u+1 to v of the power law that is `La` at `na`"
     def f(x, k=slice(None)):
-        log_ratio = np.log1p((x-na[k])/na[k])
-        return La[k]*np.exp(beta[k]*log_ratio)
+        fall = np.exp(beta[k]*_log_ratio(x, na[k]))
+        return La[k]*fall
     p,q,smooth = _spans(u, v, beta)
-    middle = np.where(smooth, _smooth_sum(p, q, f(p), f(q), beta), 0)
-    return _direct(f, u, p-u)+middle+_direct(f, q, v-q)
+    middle = _smooth_sum(p, q, f(p), f(q), beta)
+    middle = np.where(smooth, middle, 0)
+    before = _direct(f, u, p-u)
+    after = _direct(f, q, v-q)
+    return before+middle+after
 
 # %% ../../nbs/loss_data/07_description_length.ipynb #28f7d323
 def _log_sum(u, v, na, La, slope):
     "Sum over the integers u+1 to v of the straight line in log n that is `La` at `na`"
-    def f(x, k=slice(None)):
-        log_ratio = np.log1p((x-na[k])/na[k])
-        return La[k]+slope[k]*log_ratio
+    def f(x, k=slice(None)): return La[k]+slope[k]*_log_ratio(x, na[k])
     p = u+np.clip(16-u, 0, v-u)
     w = (v-p)/p
-    series = w*w*(1/2-w/6+w*w/12-w**3/20)
+    taylor = 1/2-w/6+w*w/12-w**3/20
     closed = (1+w)*np.log1p(w)-w
-    area = np.where(w<1e-3, series, closed) # of log x from 1 to 1+w
+    area = np.where(w<1e-3, w*w*taylor, closed) # of log x from 1 to 1+w
     fp = f(p)
     fv = f(v)
-    integral = (v-p)*fp+slope*p*area
-    return _direct(f, u, p-u)+_tail(p, v, fp, fv, integral, slope/p, slope/v, 0)
+    rise = slope*p*area
+    integral = (v-p)*fp+rise
+    smooth = _tail(p, v, fp, fv, integral, slope/p, slope/v, 0)
+    return _direct(f, u, p-u)+smooth
 
 # %% ../../nbs/loss_data/07_description_length.ipynb #c6ce14f1
 def _segment_sums(na, nb, La, Lb, epsilon):
     "Sum over the integers na+1 to nb of what the interpolated loss has above `epsilon`, where at least one end has"
     x = size_at(na, nb, La, Lb, epsilon)
-    cut = np.minimum(La, Lb)<epsilon
+    low = np.minimum(La, Lb)
+    cut = low<epsilon
     falls = La>Lb
     rises_after = np.clip(np.floor(x), na, nb)
     falls_until = np.clip(np.ceil(x)-1, na, nb)
     u = np.where(cut & ~falls, rises_after, na)
     v = np.where(cut & falls, falls_until, nb)
-    def sums(f, k, slope): return f(u[k], v[k], na[k], La[k], slope[k])
-    t = np.log1p((nb-na)/na)
-    power = np.minimum(La, Lb)>0
+    t = _log_ratio(nb, na)
+    beta = (np.log(Lb)-np.log(La))/t
+    slope = (Lb-La)/t
+    def sums(f, steepness, k):
+        some = [o[k] for o in (u,v,na,La,steepness)]
+        return f(*some)
+    power = low>0
     res = np.empty_like(u)
-    res[power] = sums(_power_sum, power, (np.log(Lb)-np.log(La))/t)
-    res[~power] = sums(_log_sum, ~power, (Lb-La)/t)
+    res[power] = sums(_power_sum, beta, power)
+    res[~power] = sums(_log_sum, slope, ~power)
     return np.maximum(res-epsilon*(v-u), 0)
 
 def _whole_sums(na, nb, La, Lb):
     "Sum of the interpolated loss over the integers na+1 to nb"
-    beta = (np.log(Lb)-np.log(La))/np.log1p((nb-na)/na)
-    gentle = 4*abs(beta)<=np.where(beta<0, na, nb)
-    smooth = (np.minimum(La, Lb)>0) & (na>=16) & gentle
+    beta = (np.log(Lb)-np.log(La))/_log_ratio(nb, na)
+    steep_end = np.where(beta<0, na, nb)
+    gentle = 4*abs(beta)<=steep_end
+    positive = np.minimum(La, Lb)>0
+    smooth = positive & gentle & (na>=16)
     ends = np.stack([na,nb,La,Lb])
     res = np.empty_like(La)
     at_smooth = [*ends[:,smooth],beta[smooth]]
@@ -141,19 +166,22 @@ def _whole_sums(na, nb, La, Lb):
 # %% ../../nbs/loss_data/07_description_length.ipynb #52b02079
 def _segments(curves):
     "Points at the end of a segment, shape `[s]`, and sizes and losses at both ends, shape `[1+r, s]` each"
-    b = np.delete(np.arange(len(curves.n)), curves.first)
+    points = np.arange(len(curves.n))
+    b = np.delete(points, curves.first)
+    a = b-1
     L = curves.loss
     shape = len(L),len(b)
-    na = np.broadcast_to(curves.n[b-1], shape)
+    na = np.broadcast_to(curves.n[a], shape)
     nb = np.broadcast_to(curves.n[b], shape)
-    return b,(na,nb,L[:,b-1],L[:,b])
+    return b,(na,nb,L[:,a],L[:,b])
 
 def _surplus(ends, whole, epsilon):
     "What the interpolated loss has above `epsilon` on each segment; `whole` is that above 0"
     na,nb,La,Lb = ends
     low = np.minimum(La, Lb)
     high = np.maximum(La, Lb)
-    part = np.where(low>=epsilon, np.maximum(whole-epsilon*(nb-na), 0), 0)
+    above = np.maximum(whole-epsilon*(nb-na), 0)
+    part = np.where(low>=epsilon, above, 0)
     cut = (low<epsilon) & (high>epsilon)
     at_cut = [*(o[cut] for o in ends),epsilon]
     part[cut] = _segment_sums(*at_cut)
@@ -170,13 +198,16 @@ def loglog_sums(
     L = curves.loss
     at = curves.first
     b,ends = _segments(curves)
-    here = ~np.isnan(ends[2]+ends[3])
+    La,Lb = ends[2:]
+    here = ~np.isnan(La+Lb)
+    known = [o[here] for o in ends]
     whole = np.zeros(here.shape)
     res = np.full((np.size(epsilon),*L.shape), np.nan)
     with np.errstate(all='ignore'):
-        whole[here] = _whole_sums(*[o[here] for o in ends])
+        whole[here] = _whole_sums(*known)
         for sums,e in zip(res, np.ravel(epsilon), strict=True):
-            sums[:,at] = curves.n[at]*np.maximum(L[:,at]-e, 0)
+            first = np.maximum(L[:,at]-e, 0)
+            sums[:,at] = curves.n[at]*first
             sums[:,b] = _surplus(ends, whole, e)
     return along(curves, res).reshape(*np.shape(epsilon), *L.shape)
 
@@ -191,9 +222,10 @@ def one_curve(
     if len(c.names)>1:
         raise ValueError(f'`curve` must hold one representation, got {len(c.names)}: {c.names[:5]}; '
                          'pick one by df[df.name==...], or use `compute_metrics`')
+    largest = c.n[-1]
     if n is None: return c,len(c.n)-1
-    if 1<=n<=c.n[-1]: return c,int(np.searchsorted(c.n, n))
-    raise ValueError(f'`n` must be from 1 to {c.n[-1]:g}, the largest that was measured, got {n}')
+    if 1<=n<=largest: return c,int(np.searchsorted(c.n, n))
+    raise ValueError(f'`n` must be from 1 to {largest:g}, the largest that was measured, got {n}')
 
 def per_nat(
     unit:str, # 'nats' or 'bits'
@@ -263,4 +295,5 @@ def sdl(
     >>> sdl(pd.DataFrame({'seed': 0, 'samples': [1,4], 'val_loss': [2.,.5]}), epsilon=.25)  # 1.75 + 3*0.25
     2.5
     """
-    return _length(curve, number(epsilon, 'epsilon', 0), n, edge, n_classes, unit)
+    epsilon = number(epsilon, 'epsilon', 0)
+    return _length(curve, epsilon, n, edge, n_classes, unit)

@@ -25,15 +25,21 @@ def null_loss(
 ) -> float: # In $[0, \infty]$; infinite if a label does not occur in `train_labels`
     """Loss of the probe that does not look: mean of minus the logarithm of each label's frequency
 
-    $H_{\\mathcal V}(Y|\\varnothing)$ of [Xu et al. 2020](https://arxiv.org/abs/2002.10689)"""
+    $H_{\\mathcal V}(Y|\\varnothing)$ of [Xu et al. 2020](https://arxiv.org/abs/2002.10689)
+
+    >>> round(null_loss(['heads','tails','heads','tails'], unit='bits'), 3)
+    1.0
+    """
     k = per_nat(unit)
     y = as_labels(labels)
     t = y if train_labels is None else as_labels(train_labels, 'train_labels')
     times = t.codes.bincount().tolist()
     counted = dict(zip(t.classes, times, strict=True))
-    n = np.array([counted.get(c, 0) for c in y.classes])
-    p = y.codes.bincount().double().numpy()/len(y.codes)
-    with np.errstate(divide='ignore'): costs = -np.log(n/len(t.codes))
+    n = [counted.get(c, 0) for c in y.classes]
+    counts = y.codes.bincount().double().numpy()
+    p = counts/len(y.codes)
+    predicted = np.array(n)/len(t.codes)
+    with np.errstate(divide='ignore'): costs = -np.log(predicted)
     return float(p@costs)*k
 
 # %% ../../nbs/loss_data/09_information.ipynb #0b47aa32
@@ -44,7 +50,8 @@ def _loss_at(curve, n):
 
 def _entropy(labels):
     "Entropy of labels, which may be given as that already"
-    return number(labels, 'labels', 0) if isinstance(labels, float) else null_loss(labels)
+    if isinstance(labels, float): return number(labels, 'labels', 0)
+    return null_loss(labels)
 
 @metric(unit='nats', range=(-math.inf, math.inf), source='[Whitney et al. 2020](https://arxiv.org/abs/2009.07368)')
 def mutual_information(
@@ -64,7 +71,8 @@ def mutual_information(
     1.75
     """
     k = per_nat(unit)
-    return (_entropy(labels)-_loss_at(curve, n))*k
+    nats = _entropy(labels)-_loss_at(curve, n)
+    return nats*k
 
 # %% ../../nbs/loss_data/09_information.ipynb #fcaf2b53
 @metric(unit='nats', range=(-math.inf, math.inf), source='[Xu et al. 2020](https://arxiv.org/abs/2002.10689)')
@@ -86,4 +94,5 @@ def v_information(
     0.443
     """
     k = per_nat(unit)
-    return (null_loss(labels, train_labels=train_labels)-_loss_at(curve, n))*k
+    null = null_loss(labels, train_labels=train_labels)
+    return (null-_loss_at(curve, n))*k

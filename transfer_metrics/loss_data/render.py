@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from ..checks import number
 from .curve import jackknife_t, loss_curves
-from .metrics import metrics_table, positions
+from .metrics import metrics_table
+from .questions import positions
 from ..plots import axes, style
 from ..store import atomic
 
@@ -29,7 +30,8 @@ def _draw_curve(ax, i, label, n, loss, lo, hi):
     line = _lines[i%len(_lines)]
     ax.plot(n, loss, ls=line, ms=5, lw=1.5, mec='w', mew=.5, label=label, zorder=3, **look)
     known = np.isfinite(lo+hi)
-    if known.any(): ax.fill_between(n, lo, hi, where=known, color=look['color'], alpha=.18, lw=0, zorder=2)
+    band = dict(color=look['color'], alpha=.18, lw=0, zorder=2)
+    if known.any(): ax.fill_between(n, lo, hi, where=known, **band)
 
 # %% ../../nbs/loss_data/12_render.ipynb #8b04f7fe
 def _plain(v, _): return f'{v:,.0f}' if v>=1 else f'{v:g}'
@@ -37,8 +39,10 @@ def _plain(v, _): return f'{v:,.0f}' if v>=1 else f'{v:g}'
 def _label_axes(ax):
     "Plain numbers at powers of ten, and at 2 and 5 between them where there are few"
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-    for axis,(lo,hi) in ((ax.xaxis,ax.get_xlim()),(ax.yaxis,ax.get_ylim())):
-        at = (1.,2.,5.) if hi<60*lo else (1.,)
+    for axis in (ax.xaxis,ax.yaxis):
+        lo,hi = axis.get_view_interval()
+        few = hi<60*lo
+        at = (1.,2.,5.) if few else (1.,)
         axis.set_major_locator(LogLocator(subs=at))
         axis.set_major_formatter(FuncFormatter(_plain))
         axis.set_minor_formatter(NullFormatter())
@@ -47,27 +51,36 @@ def _label_axes(ax):
 def _draw_curves(ax, curves, coverage):
     "All curves of a frame with their bands, on logarithmic axes"
     mean = curves.loss[0]
-    if not (mean>0).any():
+    positive = mean[mean>0]
+    if not len(positive):
         raise ValueError('`df` must have a mean loss above 0 to be drawn on a logarithmic axis, got none')
-    floor = .2*mean[mean>0].min()
-    lo,hi = jackknife_t(curves.loss, curves.seeds[curves.of], coverage=coverage)
+    floor = .2*positive.min()
+    seeds = curves.seeds[curves.of]
+    lo,hi = jackknife_t(curves.loss, seeds, coverage=coverage)
     lo = np.maximum(lo, floor)
     for i,name in enumerate(curves.names):
         at = curves.of==i
-        _draw_curve(ax, i, str(name), curves.n[at], mean[at], lo[at], hi[at])
+        parts = [o[at] for o in (curves.n,mean,lo,hi)]
+        _draw_curve(ax, i, str(name), *parts)
     ax.set(xscale='log', yscale='log')
-    ax.set_ylim(bottom=max(ax.get_ylim()[0], floor))
+    bottom,_ = ax.get_ylim()
+    ax.set_ylim(bottom=max(bottom, floor))
     _label_axes(ax)
 
 # %% ../../nbs/loss_data/12_render.ipynb #2a02e121
+def _measured(curves, ns):
+    "The measured sizes that `ns` are rounded up to, each once"
+    if not len(ns): return np.empty(0)
+    at = positions(curves, ns)
+    return np.unique(curves.n[at])
+
 def _draw_guides(ax, curves, ns, epsilons):
     "Dashed lines at the sizes and the losses where metrics are taken"
-    sizes = np.unique(curves.n[positions(curves, ns)]) if len(ns) else np.empty(0)
     guide = dict(color='.35', ls=(0,(4,4)), lw=.9, zorder=1)
     note = dict(textcoords='offset points', fontsize=8, color='.25', zorder=4)
-    above = note|dict(xycoords=('data','axes fraction'), xytext=(0,3), ha='center', va='bottom')
-    beside = note|dict(xycoords=('axes fraction','data'), xytext=(4,0), ha='left', va='center')
-    for n in sizes:
+    above = dict(note, xycoords=('data','axes fraction'), xytext=(0,3), ha='center', va='bottom')
+    beside = dict(note, xycoords=('axes fraction','data'), xytext=(4,0), ha='left', va='center')
+    for n in _measured(curves, ns):
         ax.axvline(n, **guide)
         ax.annotate(f'n = {n:,.0f}', (n,1), **above)
     for e in epsilons:
@@ -81,7 +94,8 @@ def _figure_path(path):
     "`path` if its ending says how to write a figure"
     path = Path(path)
     if path.suffix.lower() in _formats: return path
-    raise ValueError(f'`save_path` must end in {", ".join(_formats)}, got {str(path)!r}')
+    known = ', '.join(_formats)
+    raise ValueError(f'`save_path` must end in {known}, got {str(path)!r}')
 
 def _save_figure(fig, path):
     "Write `fig` to `path`, atomically"
@@ -103,7 +117,13 @@ def render_curve(
 ) -> Any: # The axes that were drawn in
     """Draw the loss-data curves of a frame, mean over seeds with jackknife-t bands
 
-    As in Figure 1 of [Whitney et al. 2020](https://arxiv.org/abs/2009.07368)."""
+    As in Figure 1 of [Whitney et al. 2020](https://arxiv.org/abs/2009.07368).
+
+    >>> import pandas as pd
+    >>> ax = render_curve(pd.DataFrame({'seed': 0, 'samples': [10,100], 'val_loss': [2.,.5]}), ns=[50])
+    >>> ax.texts[0].get_text()
+    'n = 100'
+    """
     path = _figure_path(save_path) if save_path else None
     curves = loss_curves(df)
     sizes = [] if ns is None else list(ns)
@@ -152,28 +172,34 @@ def _tex_label(s):
 def _tex_cells(table, row, n, names):
     "The cells of a row at the size `n`, a dash for representations without it"
     for k in names:
-        yield _tex_cell(table.at[row,(k,n)]) if (k,n) in table.columns else '--'
+        known = (k,n) in table.columns
+        yield _tex_cell(table.at[row,(k,n)]) if known else '--'
+
+def _tex_row(cells):
+    "One line of a table"
+    return ' & '.join(cells)+' \\\\\n'
 
 def _tex_block(table, n, names):
     "The rows of the size `n`, which stands before the first"
     text = ''
     for i,row in enumerate(table.index):
-        cells = [_tex_label(row),*_tex_cells(table, row, n, names)]
-        text += ' & '.join(['' if i else str(n),*cells])+' \\\\\n'
+        size = '' if i else str(n)
+        cells = _tex_cells(table, row, n, names)
+        text += _tex_row([size,_tex_label(row),*cells])
     return text
 
 def _tex_table(table, escape):
     "A table with rows of metrics and the columns (Name, n), as LaTeX"
-    names = list(dict.fromkeys(k for k,_ in table.columns))
-    sizes = sorted({n for _,n in table.columns})
+    names,sizes = (list(dict.fromkeys(o)) for o in zip(*table.columns, strict=True))
     k = len(names)
-    heads = [_escape(o) if escape else str(o) for o in names]
+    shown = _escape if escape else str
     columns = 'r'*k
     head = (f'% \\usepackage{{booktabs}}\n\\begin{{tabular}}{{rl{columns}}}\n\\toprule\n'
             f' & & \\multicolumn{{{k}}}{{c}}{{Representation}} \\\\\n\\cmidrule(lr){{3-{k+2}}}\n')
-    head += ' & '.join(['$n$', '', *heads])+' \\\\\n\\midrule\n'
-    blocks = [_tex_block(table, n, names) for n in sizes]
-    return head+'\\midrule\n'.join(blocks)+'\\bottomrule\n\\end{tabular}\n'
+    head += _tex_row(['$n$', '', *map(shown, names)])
+    blocks = [_tex_block(table, n, names) for n in sorted(sizes)]
+    body = '\\midrule\n'.join(blocks)
+    return f'{head}\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n'
 
 # %% ../../nbs/loss_data/12_render.ipynb #b2635b50
 class _Source(str):
@@ -189,8 +215,15 @@ def render_latex(
     decimals:int=2, # Digits after the point; of what `compute_metrics` returns
     escape:bool=True, # Whether names of representations are text; `False` if they hold LaTeX, such as `$\beta$-VAE`
 ) -> str: # The table, a `tabular` with rules from the package `booktabs`
-    "Metrics of loss-data curves as a LaTeX table: rows by training size, a column for each representation"
-    table = metrics_table(metrics_df, decimals=decimals) if 'metric' in metrics_df else metrics_df
+    r"""Metrics of loss-data curves as a LaTeX table: rows by training size, a column for each representation
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame([['0.50']], ['Val loss'], pd.MultiIndex.from_tuples([('50 %',4)]))
+    >>> print(render_latex(table).splitlines()[-3])
+    4 & Val loss & 0.50 \\
+    """
+    table = metrics_df
+    if 'metric' in table: table = metrics_table(table, decimals=decimals)
     if table.columns.nlevels!=2 or table.empty:
         raise ValueError('`metrics_df` must be what compute_metrics or metrics_table returns, '
                          f'got a frame with the columns {list(table.columns)[:6]}')
