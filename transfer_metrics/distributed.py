@@ -31,20 +31,24 @@ class Place(NamedTuple):
 
 def place() -> Place: # `(0, 1)` for a process on its own
     "The rank of this process and the number of processes"
-    alone = not dist.is_available() or not dist.is_initialized()
-    return Place(0, 1) if alone else Place(dist.get_rank(), dist.get_world_size())
+    if not dist.is_available() or not dist.is_initialized(): return Place(0, 1)
+    return Place(dist.get_rank(), dist.get_world_size())
 
 @contextmanager
 def joined(
     timeout:float=1800, # Seconds after which a process that waits for others gives up
 ) -> Iterator[Place]: # Rank of this process and the number of processes
     "Join the processes that `torchrun` started, for as long as the block runs; without `torchrun` nothing happens"
-    if dist.is_initialized() or 'TORCHELASTIC_RUN_ID' not in os.environ or int(os.environ.get('WORLD_SIZE', 1))<2:
+    several = 'TORCHELASTIC_RUN_ID' in os.environ and int(os.environ.get('WORLD_SIZE', 1))>1
+    if dist.is_initialized() or not several:
         yield place()
         return
-    cuda = torch.cuda.is_available()
-    if cuda: torch.cuda.set_device(int(os.environ['LOCAL_RANK'])%torch.cuda.device_count())
-    dist.init_process_group('cpu:gloo,cuda:nccl' if cuda else 'gloo', timeout=timedelta(seconds=timeout))
+    backend = 'gloo'
+    if torch.cuda.is_available():
+        backend = 'cpu:gloo,cuda:nccl'
+        here = int(os.environ['LOCAL_RANK'])
+        torch.cuda.set_device(here%torch.cuda.device_count())
+    dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
     try: yield place()
     finally: dist.destroy_process_group()
 
@@ -58,25 +62,35 @@ def shard(
     n = len(cast(Sized, data))
     if n<world: raise ValueError(f'`data` must have at least one sample for each of the {world} processes, got {n}')
     order:list = list(DistributedSampler(data, world, rank, shuffle=False)) # the last few may be repeats from the start
-    return Subset(data, order[:len(range(rank, n, world))])
+    own = len(range(rank, n, world))
+    return Subset(data, order[:own])
 
 # %% ../nbs/13_distributed.ipynb #722371b1
 def _host(o):
     "`o` with tensors in lists moved to the CPU, from where they can be sent as bytes"
-    return [_host(v) for v in o] if isinstance(o, list) else o.cpu() if isinstance(o, Tensor) else o
+    if isinstance(o, list): return list(map(_host, o))
+    return o.cpu() if isinstance(o, Tensor) else o
+
+def _size(kind):
+    "Numbers in a tensor of this shape and type, 0 for no tensor"
+    return torch.Size(kind[0]).numel() if kind else 0
 
 def _gather_tensor(t, kinds, like):
     "The tensors of all processes, `None` for those that have none"
     nccl = 'nccl' in dist.get_backend_config()
     home = torch.device('cuda', torch.cuda.current_device()) if nccl else torch.device('cpu')
-    shape,dtype = next(o for o in kinds if o)
-    sizes = [0 if o is None else int(torch.Size(o[0]).numel()) for o in kinds]
-    mine = torch.zeros(max(sizes), dtype=dtype, device=home)
-    if t is not None: mine[:t.numel()] = t.reshape(-1).to(home)
+    _,dtype = next(o for o in kinds if o)
+    longest = max(map(_size, kinds))
+    mine = torch.zeros(longest, dtype=dtype, device=home)
+    if t is not None: mine[:t.numel()] = t.flatten().to(home)
     parts = [torch.empty_like(mine) for _ in kinds]
-    if len(mine): dist.all_gather(parts, mine)
+    if longest: dist.all_gather(parts, mine)
     at = like.device if like is not None else home
-    return [None if o is None else p[:n].reshape(o[0]).to(at) for o,p,n in zip(kinds, parts, sizes, strict=True)]
+    def shaped(part, kind):
+        if kind is None: return None
+        own = part[:_size(kind)]
+        return own.reshape(kind[0]).to(at)
+    return list(map(shaped, parts, kinds))
 
 # %% ../nbs/13_distributed.ipynb #56b765fd
 def _gathered(data):
@@ -87,9 +101,11 @@ def _gathered(data):
     like = next(iter(tensors.values()), None)
     rest:list = [None]*dist.get_world_size()
     dist.all_gather_object(rest, (kinds,others))
+    all_kinds = [o for o,_ in rest]
     res = [dict(o) for _,o in rest]
-    for k in sorted({k for o,_ in rest for k in o}):
-        parts = _gather_tensor(tensors.get(k), [o.get(k) for o,_ in rest], like)
+    for k in sorted(set().union(*all_kinds)):
+        own_kinds = [o.get(k) for o in all_kinds]
+        parts = _gather_tensor(tensors.get(k), own_kinds, like)
         for d,v in zip(res, parts, strict=True):
             if v is not None: d[k] = v
     return res
@@ -110,27 +126,32 @@ def agree(
     error:Exception|None, # What went wrong here, `None` if nothing did
 ) -> None: # Nothing, or `ValueError` in all processes
     "Fail together: raise in every process if any of them has failed"
-    all_ = gather({'error': None if error is None else f'{type(error).__name__}: {error}'})
-    if bad := [(r, o['error']) for r,o in enumerate(all_) if o['error']]:
-        if len(all_)==1 and error is not None: raise error
-        raise ValueError('; '.join(f'process {r}: {e}' for r,e in bad))
+    said = None if error is None else f'{type(error).__name__}: {error}'
+    every = [o['error'] for o in gather({'error': said})]
+    bad = [f'process {r}: {e}' for r,e in enumerate(every) if e]
+    if not bad: return
+    if len(every)==1 and error is not None: raise error
+    raise ValueError('; '.join(bad))
 
 # %% ../nbs/13_distributed.ipynb #2cb481ac
 def _sent(x):
     "An array as `gather` takes it: numbers as a tensor, other labels as a list"
     try: return as_tensor(x)
-    except ValueError: return (y := as_labels(x)).classes[y.codes.numpy()].tolist()
+    except ValueError: codes,classes = as_labels(x)
+    return classes[codes.numpy()].tolist()
 
 def _in_order(parts):
     "The rows of all processes in the order of the data set, as `shard` dealt them out"
-    n = sum(map(len, parts))
+    sizes = list(map(len, parts))
+    n = sum(sizes)
     world = len(parts)
-    order = torch.cat([torch.arange(r, n, world) for r in range(world)])
-    dealt = [len(range(r, n, world)) for r in range(world)]
-    if dealt!=list(map(len, parts)): order = torch.arange(n) # dealt out by somebody else
-    if isinstance(parts[0], Tensor): return torch.cat(parts)[order.argsort().to(parts[0].device)]
+    dealt = [torch.arange(r, n, world) for r in range(world)]
+    order = torch.cat(dealt).argsort()
+    if list(map(len, dealt))!=sizes: order = torch.arange(n) # dealt out by somebody else
+    first = parts[0]
+    if isinstance(first, Tensor): return torch.cat(parts)[order.to(first.device)]
     rows:list = sum(parts, [])
-    return [rows[i] for i in order.argsort().tolist()]
+    return [rows[i] for i in order.tolist()]
 
 # %% ../nbs/13_distributed.ipynb #de01bdcb
 def _failed(f, *args):
@@ -151,8 +172,9 @@ def shared(
         if not isinstance(state, RowsState):
             agree(_failed(state.update, *arrays))
             return state.sync(gather).value()
-        parts = gather({str(i): _sent(x) for i,x in enumerate(arrays)})
-        rows = (_in_order([o[str(i)] for o in parts]) for i in range(len(arrays)))
+        sent = {str(i): _sent(x) for i,x in enumerate(arrays)}
+        parts = gather(sent)
+        rows = (_in_order([o[k] for o in parts]) for k in sent)
         return m(*rows, **options)
     return _f
 
@@ -163,7 +185,8 @@ def agreed(
     "The same failures in every process"
     res:dict[str,Any] = {}
     for k,o in outs.items():
-        res[k] = _failed(agree, o if isinstance(o, Exception) else None) or o
+        error = o if isinstance(o, Exception) else None
+        res[k] = _failed(agree, error) or o
     return res
 
 def of_all(
@@ -171,6 +194,7 @@ def of_all(
 ) -> Outputs: # The same in all processes
     "What a model says about the samples of all processes, in the order of the data set"
     if place().world<2: return out
-    parts = gather({k: _sent(v) for k,v in out._items()})
-    arrays = {k: _in_order([o[k] for o in parts]) for k in parts[0]}
+    sent = {k: _sent(v) for k,v in out._items()}
+    parts = gather(sent)
+    arrays = {k: _in_order([o[k] for o in parts]) for k in sent}
     return Outputs(**arrays, name=out.name, source=out.source and of_all(out.source))

@@ -12,7 +12,6 @@ import math
 import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
-import numpy as np
 import torch
 from torch import Tensor
 from .linalg import inverse_std
@@ -45,7 +44,7 @@ def head(
     z = x.float()
     r = x.shape[1]
     if 25*n*c>r*r:
-        turn = torch.linalg.eigh(z.mT@z)[1]
+        _,turn = torch.linalg.eigh(z.mT@z)
         z = z@turn
     return Head(x, y, c, z, turn, back)
 
@@ -63,58 +62,76 @@ class _Batch(NamedTuple):
 
 def _empty(heads):
     "A batch of zeros that `heads` fit into"
-    n,r = np.max([h.x.shape for h in heads], 0).tolist()
+    n = max(len(h.x) for h in heads)
+    r = max(h.x.shape[1] for h in heads)+1 # with the ones
     c = max(h.c for h in heads)
     t = len(heads)
     new = heads[0].x.new_zeros
     kind = heads[0].inner.dtype
-    turns = r+1 if any(h.turn is not None for h in heads) else 0
+    turns = r if any(h.turn is not None for h in heads) else 0
     turn = new(t, turns, turns, dtype=kind)
     turn.diagonal(dim1=1, dim2=2).fill_(1)
-    return _Batch(x=new(t, n, r+1), inner=new(t, n, r+1, dtype=kind), turn=turn, y=new(t, 1, n, dtype=torch.long),
-                  w=new(t, 1, n), on=new(t, c, 1), var=new(t, 1, r+1), pen=new(t, 1, r+1))
+    samples = dict(x=new(t, n, r), inner=new(t, n, r, dtype=kind))
+    samples |= dict(y=new(t, 1, n, dtype=torch.long), w=new(t, 1, n))
+    return _Batch(**samples, turn=turn, on=new(t, c, 1), var=new(t, 1, r), pen=new(t, 1, r))
+
+def _fill(b, i, h, C):
+    "Put a head in place `i` of a batch"
+    m,k = h.x.shape
+    for to,rows in (b.x[i],h.x),(b.inner[i],h.inner):
+        to[:m,:k] = rows
+        to[:,-1] = 1
+    b.y[i,0,:m] = h.y
+    b.w[i,0,:m] = 1/m
+    b.on[i,:h.c] = 1
+    b.pen[i,0,:-1] = 1/(C*m)
+    if h.turn is not None: b.turn[i,:k,:k] = h.turn
 
 def _batch(heads, C):
     "Pad and stack heads"
     b = _empty(heads)
-    for i,h in enumerate(heads):
-        m,k = h.x.shape
-        for to,rows in ((b.x,h.x),(b.inner,h.inner)):
-            to[i,:m,:k] = rows
-            to[i,:,-1] = 1
-        b.y[i,0,:m] = h.y
-        b.w[i,:,:m] = 1/m
-        b.on[i,:h.c] = 1
-        b.pen[i,:,:-1] = 1/(C*m)
-        if h.turn is not None: b.turn[i,:k,:k] = h.turn
-    return b._replace(var=(b.inner*b.inner*b.w.mT).sum(1, keepdim=True).double())
+    for i,h in enumerate(heads): _fill(b, i, h, C)
+    var = (b.inner*b.inner*b.w.mT).sum(1, keepdim=True)
+    return b._replace(var=var.double())
 
 # %% ../nbs/10_logistic.ipynb #f365158d
 def _dot(a, b): return (a*b).sum((1,2), keepdim=True)
 
 def _loss(b, W):
     "Objective `[t, 1, 1]`, its gradient `[t, c, r]` and the probabilities `[t, c, n]`"
-    z = (W@b.x.mT).masked_fill_(b.on==0, -math.inf)
+    z = W@b.x.mT
+    z.masked_fill_(b.on==0, -math.inf)
     lse = z.logsumexp(1, keepdim=True)
-    f = _dot(lse-z.gather(1, b.y), b.w) + _dot(b.pen*W, W)/2
+    losses = lse-z.gather(1, b.y)
+    penalty = _dot(b.pen*W, W)/2
+    f = _dot(losses, b.w)+penalty
     p = z.sub_(lse).exp_()
-    G = p.scatter_add(1, b.y, p.new_full((1,1,1), -1).expand_as(b.y)).mul_(b.w)@b.x
+    minus = p.new_full((1,1,1), -1).expand_as(b.y)
+    wrong = p.scatter_add(1, b.y, minus) # probabilities less what they should be
+    G = wrong.mul_(b.w)@b.x
     return f,G.addcmul_(b.pen, W),p
+
+def _centred(z, on):
+    "`z` less its mean over the classes that are there: weights sum to 0 over the classes, and so do steps"
+    mean = z.sum(1, keepdim=True)/on.sum(1, keepdim=True)
+    return z-on*mean
 
 def _distance(b, W, g, p):
     "The diagonal, the length of the gradient, the size of the weights, and about how far off they are `[t]`"
-    D = b.var*(b.w*p*(1-p)).sum(2, keepdim=True) + b.pen + (1-b.on)
-    g = g@b.turn.double() if b.turn.numel() else g
-    z = g*b.on/D
+    spread = (b.w*p*(1-p)).sum(2, keepdim=True)
+    D = b.var*spread + b.pen + (1-b.on)
+    if b.turn.numel(): g = g@b.turn.double()
+    z = _centred(g*b.on/D, b.on)
+    length = _dot(g, z).clamp(min=0).sqrt()
     scale = 1+W.abs().amax((1,2), keepdim=True)
-    z -= b.on*(z.sum(1, keepdim=True)/b.on.sum(1, keepdim=True)) # weights sum to 0 over the classes, and so do steps
-    return D,_dot(g, z).clamp(min=0).sqrt(),scale,z.abs().amax((1,2))/scale[:,0,0]
+    off = z.abs().amax((1,2))/scale[:,0,0]
+    return D,length,scale,off
 
 # %% ../nbs/10_logistic.ipynb #789ea80e
 def _cg_step(b, p, g, D, eta, tol, kind, most=250):
     "Newton steps by conjugate gradients, until the share `eta` is left or no weight is off by more than `tol`"
-    x,turn,k,pen,wp,p = (o.to(kind) for o in (b.inner,b.turn,b.on,b.pen,p*b.w,p))
-    div = (b.on/D).to(kind)
+    given = b.inner,b.turn,b.on,b.pen,p*b.w,p,b.on/D
+    x,turn,k,pen,wp,p,div = (o.to(kind) for o in given)
     k = k/k.sum(1, keepdim=True)
     r = -g.to(kind)
     rr:Tensor|float = 1.
@@ -127,74 +144,106 @@ def _cg_step(b, p, g, D, eta, tol, kind, most=250):
         z -= z.sum(1, keepdim=True)*k
         new = _dot(r, z)
         if goal is None: goal = new*eta.to(kind)**2
-        live = (new>goal) & (z.abs().amax((1,2), keepdim=True)>tol)
+        largest = z.abs().amax((1,2), keepdim=True)
+        live = (new>goal) & (largest>tol)
         if not live.any(): break
         q = (z+q*(new/rr))*live
         v = (q@x.mT).mul_(wp)
-        h = v.sub_(p*v.sum(1, keepdim=True))@x
+        together = v.sum(1, keepdim=True)
+        h = v.sub_(p*together)@x
         h.addcmul_(pen, q)
-        a = torch.where(live, new/_dot(q, h), 0.)
+        curvature = _dot(q, h)
+        a = torch.where(live, new/curvature, 0.)
         d = d.addcmul_(a, q)
         r = r.addcmul_(a, h, value=-1)
         rr = torch.where(live, new, 1.)
-    return (d@turn.mT if turn.numel() else d).double()
+    if turn.numel(): d = d@turn.mT
+    return d.double()
 
 # %% ../nbs/10_logistic.ipynb #08573b35
 def _exact_step(b, p, g):
     "The Newton step of a lone head from its whole Hessian, `None` if that is singular"
-    x,p,(c,r) = b.x[0],p[0].mT,g.shape[1:]
-    spread = torch.diag_embed(p)-p[:,:,None]*p[:,None]
-    v = spread[...,None]*(b.w[0].mT*x)[:,None,None]
-    H = (x.mT@v.flatten(1)).view(r, c, c, r).permute(1, 0, 2, 3)
+    x = b.x[0]
+    p = p[0].mT
+    _,c,r = g.shape
+    column = p.unsqueeze(2)
+    spread = torch.diag_embed(p)-column*column.mT
+    weighted = b.w[0].mT*x
+    v = spread.unsqueeze(3)*weighted[:,None,None]
+    products = x.mT@v.flatten(1)
+    H = products.view(r, c, c, r).permute(1, 0, 2, 3)
     H[:,-1,:,-1] += 1/c # the same shift of all intercepts changes nothing
     H = H.reshape(r*c, r*c)
-    H.diagonal().add_(b.pen[0].expand(c, r).flatten())
+    penalty = b.pen[0].expand(c, r)
+    H.diagonal().add_(penalty.flatten())
     L,bad = torch.linalg.cholesky_ex(H)
-    return None if bad else -torch.cholesky_solve(g.reshape(-1, 1), L).view_as(g)
+    if bad: return None
+    return -torch.cholesky_solve(g.reshape(-1, 1), L).view_as(g)
+
+def _falls(f, new, slope, new_slope, t):
+    "Whether a step of length `t` is good enough; where the objective differs by rounding only, its slope tells"
+    rounding = 1e-9*(1+f.abs())
+    near = (new<=f+rounding) & (new_slope<=-.8*slope)
+    enough = new<=f+1e-4*t*slope
+    return (slope<=0) & (near | enough)
 
 def _search(b, W, d, f, g):
     "Go the step `d`, or half of it ... until the objective falls: weights, objective, gradient, probabilities, success"
     slope = _dot(g, d)
     t = torch.ones_like(slope)
     for _ in range(40):
-        new,g2,p = _loss(b, W+t*d)
-        near = (new<=f+1e-9*(1+f.abs())) & (_dot(g2, d)<=-.8*slope) # where it differs by rounding only, its slope tells
-        ok = (slope<=0) & (near | (new<=f+1e-4*t*slope))
-        if ok.all(): return W+t*d,new,g2,p,True
+        there = W+t*d
+        new,g2,p = _loss(b, there)
+        ok = _falls(f, new, slope, _dot(g2, d), t)
+        if ok.all(): return there,new,g2,p,True
         t = torch.where(ok, t, t/2)
     return W+t*d,new,g2,p,False
 
 # %% ../nbs/10_logistic.ipynb #24fe53ef
 def _newton(b, max_iter, tol=3e-8, exact=128, least=0.):
     "Weights `[t, c, r]`, about how far they are from the minimum `[t]`, and the losses of a lone head"
-    W = b.x.new_zeros(len(b.x), b.on.shape[1], b.x.shape[2])
+    t,_,r = b.x.shape
+    W = b.x.new_zeros(t, b.on.shape[1], r)
     res = W.clone()
-    left = W.new_zeros(len(W))
+    left = W.new_zeros(t)
     losses = []
-    idx = torch.arange(len(W), device=W.device)
-    exact = len(W)==1 and W.numel()<=exact
-    (f,g,p),sure = _loss(b, W),True
-    first = _distance(b, W, g, p)[1]
+    idx = torch.arange(t, device=W.device)
+    exact = t==1 and W.numel()<=exact
+    f,g,p = _loss(b, W)
+    sure = True
+    _,first,*_ = _distance(b, W, g, p)
     for i in range(max_iter+1):
         D,size,scale,off = _distance(b, W, g, p)
-        off = torch.where(size[:,0,0]>least, off, 0.)
-        res[idx],left[idx] = W,off
+        off = torch.where(size.flatten()>least, off, 0.)
+        res[idx] = W
+        left[idx] = off
         losses.append(float(f[0]))
         go = off>tol
         if i==max_iter or not go.any(): break
         if not go.all():
             b = _Batch(*(o[go] for o in b))
-            idx,W,f,g,p,D,size,scale,first = (o[go] for o in (idx,W,f,g,p,D,size,scale,first))
+            each = idx,W,f,g,p,D,size,scale,first
+            idx,W,f,g,p,D,size,scale,first = (o[go] for o in each)
         d = _exact_step(b, p, g) if exact else None
         kind = b.inner.dtype if sure and i<20 else torch.float64
         if d is None:
-            eta = ((size/first).nan_to_num().sqrt()/2).clamp(max=.5)
+            progress = (size/first).nan_to_num()
+            eta = (progress.sqrt()/2).clamp(max=.5)
             d = _cg_step(b, p, g, D, eta, tol*scale/4, kind)
         W,f,g,p,sure = _search(b, W, d, f, g)
         if not sure and len(W)==1 and kind==torch.float64: break # what is left is rounding
     return res,left,losses
 
 # %% ../nbs/10_logistic.ipynb #6d6bafbc
+def _among_features(h, w):
+    "Weights of one head of a batch, `[c, r]`, as weights of the features and intercepts, `[d+1, c]`"
+    axes = h.x.shape[1]
+    own = w[:h.c]
+    both = torch.cat([own[:,:axes], own[:,-1:]], 1).mT
+    if h.back is None: return both
+    weights = h.back@both[:-1]
+    return torch.cat([weights, both[-1:]])
+
 class Solved(NamedTuple):
     "Heads at their minimum"
     weights:list[Tensor] # Of each head, shape `[d+1, c]`, the intercepts last
@@ -211,8 +260,7 @@ def solve_heads(
 ) -> Solved: # Weights in the axes of the features
     "Fit heads together by Newton's method"
     W,off,losses = _newton(_batch(heads, C), max_iter, tol, least=least)
-    own = [torch.cat([w[:h.c,:h.x.shape[1]], w[:h.c,-1:]], 1).mT for h,w in zip(heads, W, strict=True)]
-    weights = [w if h.back is None else torch.cat([h.back@w[:-1], w[-1:]]) for h,w in zip(heads, own, strict=True)]
+    weights = list(map(_among_features, heads, W))
     return Solved(weights, off, losses)
 
 def warn_unsettled(
@@ -246,4 +294,6 @@ def share_right(
     truth:Tensor, # Class codes, -1 for classes that the head does not know, shape `[m]`
 ) -> float: # Accuracy in [0, 1]
     "Share of samples whose largest logit is at their own class"
-    return float((torch.addmm(weights[-1], t, weights[:-1]).argmax(1)==truth).double().mean())
+    logits = torch.addmm(weights[-1], t, weights[:-1])
+    right = logits.argmax(1)==truth
+    return float(right.double().mean())

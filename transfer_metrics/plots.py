@@ -34,7 +34,8 @@ def style(
     i:int, # Number of the series
 ) -> dict[str,str]: # `color` and `marker`, for `ax.plot` and `ax.errorbar`
     "Colour and marker of a series; they repeat after ten"
-    return dict(color=palette[i%len(palette)], marker=markers[i%len(markers)])
+    i %= len(palette)
+    return dict(color=palette[i], marker=markers[i])
 
 # %% ../nbs/09_plots.ipynb #bb81efae
 def name_of(
@@ -49,7 +50,8 @@ def color_of(
     metric:str|Callable, # A metric, by name or as a function
 ) -> str: # Such as '#1f77b4'
     "The colour of a metric in all figures"
-    return palette[crc32(name_of(metric).encode())%len(palette)]
+    number = crc32(name_of(metric).encode())
+    return palette[number%len(palette)]
 
 # %% ../nbs/09_plots.ipynb #394debe9
 def label_of(

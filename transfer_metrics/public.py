@@ -45,22 +45,33 @@ def _comment(lines, node, pattern):
     found = re.match(pattern + r'\s*#\s*(.*)', rest)
     return found[1].strip() if found else _above(lines, node.lineno-1)
 
+def _indent(line): return len(line)-len(line.lstrip())
+
+def _first(pattern, lines, start=0):
+    "Number of the first line from `start` on that begins with `pattern`, `None` if none does"
+    return next((i for i in range(start, len(lines)) if re.match(pattern, lines[i])), None)
+
 def _parsed(lines):
     "The syntax tree of a definition without a body, `None` if `lines` are not a whole one"
-    indent = len(lines[0])-len(lines[0].lstrip())
-    text = '\n'.join([*lines, f'{" "*indent}    pass'])
+    body = f'{" "*_indent(lines[0])}    pass'
+    text = '\n'.join([*lines, body])
     try: return ast.parse(dedent(text)).body[0]
     except SyntaxError: return None
 
 def _header(lines, at):
     "Lines and syntax tree of the head of the function that begins at line `at`, at its first decorator"
-    at = next((i for i in range(at, len(lines)) if re.match(r'\s*(async )?def ', lines[i])), len(lines))
+    at = _first(r'\s*(async )?def ', lines, at)
+    if at is None: return None
     for end in range(at, len(lines)):
-        code = lines[end].split(' #')[0].rstrip()
-        if not code.endswith(':') and end>at: continue
+        code,*_ = lines[end].split(' #')
+        if not code.rstrip().endswith(':') and end>at: continue
         head = lines[at:end+1]
-        tree = _parsed(head) or (_one_line(head[0]) if end==at else None)
-        if tree: return [o[len(head[0])-len(head[0].lstrip()):] for o in head],tree
+        tree = _parsed(head)
+        if end==at: tree = tree or _one_line(head[0])
+        if tree is None: continue
+        margin = _indent(head[0])
+        return [o[margin:] for o in head],tree
+    return None
 
 def _one_line(line):
     "The syntax tree of a function on one line, `None` if it is not whole"
@@ -86,29 +97,32 @@ def _argument(lines, name, node, default=None):
 def _arguments(lines, args):
     "The entries of all arguments in their order, without `self`"
     data = args.posonlyargs + args.args
-    defaults = [None]*(len(data)-len(args.defaults)) + args.defaults
-    pairs = [o for o in zip(data, defaults, strict=True) if o[0].arg not in ('self', 'cls')]
-    res = [_argument(lines, a.arg, a, default) for a,default in pairs]
-    if args.vararg: res.append(_argument(lines, f'*{args.vararg.arg}', args.vararg))
-    res += [_argument(lines, a.arg, a, default) for a,default in zip(args.kwonlyargs, args.kw_defaults, strict=True)]
-    if args.kwarg: res.append(_argument(lines, f'**{args.kwarg.arg}', args.kwarg))
+    without = len(data)-len(args.defaults)
+    defaults = [None]*without + args.defaults
+    def entry(a, default=None, stars=''): return _argument(lines, stars+a.arg, a, default)
+    pairs = zip(data, defaults, strict=True)
+    res = [entry(a, default) for a,default in pairs if a.arg not in ('self','cls')]
+    if args.vararg: res.append(entry(args.vararg, stars='*'))
+    res += map(entry, args.kwonlyargs, args.kw_defaults)
+    if args.kwarg: res.append(entry(args.kwarg, stars='**'))
     return res
 
 def _returned(lines, returns):
     "The entry of what is returned, if it is annotated"
     if returns is None or ast.unparse(returns)=='None': return []
-    return [_entry('', ast.unparse(returns), _comment(lines, returns, r'\)*:'))]
+    text = _comment(lines, returns, r'\)*:')
+    return [_entry('', ast.unparse(returns), text)]
 
 # %% ../nbs/14_public.ipynb #62ae44e8
 def _paragraphs(doc):
     "Description, errors and example of the docstring `doc`"
-    text,example = (re.split(r'\n\n(?=>>> )', doc, maxsplit=1)+[''])[:2]
+    text,*example = re.split(r'\n\n(?=>>> )', doc, maxsplit=1)
     said,raised = [],[]
     for o in text.split('\n\n'):
         error = re.match(r'Raises `?(\w+)`?:?\s+(.*)', o, re.S)
         if error: raised.append(_entry('', error[1], _sentence(error[2])))
         else: said.append(o)
-    return '\n\n'.join(said),raised,[example] if example else []
+    return '\n\n'.join(said),raised,example
 
 def _sentence(text):
     "`text` on one line, its first letter large"
@@ -118,35 +132,43 @@ def _numpydoc(doc, arguments, returned):
     "The docstring `doc` with what it lacks, in sections"
     said,raised,example = _paragraphs(inspect.cleandoc(doc))
     titles = 'Parameters','Returns','Raises','Examples'
-    parts = zip(titles, (arguments, returned, raised, example), strict=True)
-    sections = [f'{title}\n{"-"*len(title)}\n' + '\n'.join(entries) for title,entries in parts if entries]
-    return '\n\n'.join([said, *sections])
+    sections = [said]
+    for title,entries in zip(titles, (arguments, returned, raised, example), strict=True):
+        if not entries: continue
+        line = '-'*len(title)
+        sections.append('\n'.join([title, line, *entries]))
+    return '\n\n'.join(sections)
 
 # %% ../nbs/14_public.ipynb #61b8e7ef
-def _source(code): return [o.rstrip('\n') for o in linecache.getlines(code.co_filename)]
+def _source(file):
+    "Lines of a file"
+    return [o.rstrip('\n') for o in linecache.getlines(file)]
 
 def _sections_of_function(f):
     "Entries of the arguments and of what is returned"
     code = inspect.unwrap(f).__code__
-    lines = _source(code)
-    head = _header(lines, code.co_firstlineno-1) if lines else None
-    if head is None: return [],[]
-    return _arguments(head[0], head[1].args),_returned(head[0], head[1].returns)
+    found = _header(_source(code.co_filename), code.co_firstlineno-1)
+    if found is None: return [],[]
+    head,tree = found
+    return _arguments(head, tree.args),_returned(head, tree.returns)
 
 def _fields(cls):
     "Entries of the annotated fields of a dataclass or a named tuple"
-    lines = [o.rstrip('\n') for o in linecache.getlines(sys.modules[cls.__module__].__file__ or '')]
-    at = next((i for i,o in enumerate(lines) if re.match(rf'class {cls.__name__}\b', o)), None)
+    module = sys.modules[cls.__module__]
+    lines = _source(module.__file__ or '')
+    at = _first(rf'class {cls.__name__}\b', lines)
     if at is None: return []
-    head = [lines[at]]
-    for o in lines[at+1:]:
-        if re.match(r'    (def |@|class )|\S', o): break
-        head.append(o)
+    end = _first(r'    (def |@|class )|\S', lines, at+1)
+    head = lines[at:end]
     tree = _parsed(head)
-    fields = [o for o in tree.body if isinstance(o, ast.AnnAssign)] if tree else []
+    if tree is None: return []
+    fields = [o for o in tree.body if isinstance(o, ast.AnnAssign)]
     return [_argument(head, ast.unparse(o.target), o, o.value) for o in fields]
 
-def _is_record(cls): return hasattr(cls, '__dataclass_fields__') or hasattr(cls, '_fields') and issubclass(cls, tuple)
+def _is_record(cls):
+    "Whether a class is a dataclass or a named tuple"
+    if hasattr(cls, '__dataclass_fields__'): return True
+    return hasattr(cls, '_fields') and issubclass(cls, tuple)
 
 # %% ../nbs/14_public.ipynb #a992d637
 def document(
@@ -159,7 +181,9 @@ def document(
 
 def _is_bare(obj):
     "Whether it has a docstring without sections"
-    return bool(obj.__doc__) and not re.search(r'^ *(Parameters|Returns|Raises|Examples)\n *---', obj.__doc__, re.M)
+    doc = obj.__doc__ or ''
+    sections = re.search(r'^ *(Parameters|Returns|Raises|Examples)\n *---', doc, re.M)
+    return bool(doc) and not sections
 
 def _document_class(cls):
     "Write out the docstring of a class and those of its public methods"
@@ -192,7 +216,8 @@ class LazyPackage(ModuleType):
         if name.startswith('__') or '_names' not in vars(self): raise AttributeError(name)
         where = vars(self)['_names'].get(name)
         if where is None: raise AttributeError(_unknown(self, name), name=name, obj=self)
-        obj = import_module(f'{where}.{name}') if where==self.__name__ else getattr(import_module(where), name)
+        if where==self.__name__: obj = import_module(f'{where}.{name}')
+        else: obj = getattr(import_module(where), name)
         vars(self)[name] = obj
         return obj
 
@@ -202,15 +227,18 @@ class LazyPackage(ModuleType):
             if vars(self)['_names'].get(name, self.__name__)!=self.__name__: return # a function has this name
         super().__setattr__(name, value)
 
-    def __dir__(self): return sorted({*vars(self)['_names'], *(['__version__'] if '__version__' in vars(self) else [])})
+    def __dir__(self):
+        names = set(vars(self)['_names'])
+        if '__version__' in vars(self): names.add('__version__')
+        return sorted(names)
 
 def _unknown(package, name):
     "The text of the error for a name that `package` does not have"
     text = f"module '{package.__name__}' has no attribute {name!r}"
     if name.startswith('_'): return text
     if place := _elsewhere(package.__name__.split('.')[0], name): return f'{text}, it is {place}.{name}'
-    near = get_close_matches(name, dir(package), 1)
-    return text + (f', did you mean {near[0]!r}?' if near else f'; dir({package.__name__}) lists what it has')
+    for near in get_close_matches(name, dir(package), 1): return f'{text}, did you mean {near!r}?'
+    return f'{text}; dir({package.__name__}) lists what it has'
 
 def _elsewhere(root, name):
     "The package that has `name`, `None` if none has"
@@ -238,6 +266,7 @@ def _overview(doc, names):
     def _fill(found):
         indent,area = found.groups()
         where = f'transfer_metrics.{area}'
-        own = sorted(o for o,m in names.items() if m==where or m.startswith(f'{where}.'))
-        return fill(f'{area}: {", ".join(own)}', 100, initial_indent=indent, subsequent_indent=f'{indent}  ')
+        own = sorted(o for o,m in names.items() if f'{m}.'.startswith(f'{where}.'))
+        text = f'{area}: {", ".join(own)}'
+        return fill(text, 100, initial_indent=indent, subsequent_indent=f'{indent}  ')
     return re.sub(r'^( *)\{(\w+)\}$', _fill, doc or '', flags=re.M)

@@ -41,28 +41,35 @@ def row_names(
     if index is None or pd.api.types.is_numeric_dtype(index.dtype): return None
     return [str(o) for o in index]
 
+def _floats(o, name):
+    "An array in float64"
+    return as_tensor(o, name).cpu().double().numpy()
+
 def aligned(
     **data:ArrayLike, # Arrays with one row a model, by the name that an error calls them
 ) -> tuple[list[str]|None,list[np.ndarray]]: # Names of the models, if any; the arrays in float64, rows in one order
     "Arrays with rows of pandas objects in the order of the first of them"
-    index = next((o.index for o in data.values() if isinstance(o, _pandas)), None)
+    indices = (o.index for o in data.values() if isinstance(o, _pandas))
+    index = next(indices, None)
     for k,o in data.items():
         if isinstance(o, _pandas) and not o.index.equals(index): data[k] = _in_order(k, o, index)
-    res = [as_tensor(o, k).cpu().double().numpy() for k,o in data.items()]
-    if not all(o.ndim for o in res) or len({len(o) for o in res})!=1:
+    arrays = [_floats(o, k) for k,o in data.items()]
+    shapes = [o.shape for o in arrays]
+    if not all(shapes) or len({shape[0] for shape in shapes})!=1:
         names = ', '.join(f'`{k}`' for k in data)
-        raise ValueError(f'{names} must have one entry a model, of one length; got shapes {[o.shape for o in res]}')
-    return row_names(index),res
+        raise ValueError(f'{names} must have one entry a model, of one length; got shapes {shapes}')
+    return row_names(index),arrays
 
 # %% ../nbs/08_stats.ipynb #a4e6524e
 def _checked(k, o, finite):
     "One number a model, not NaN, for two models or more"
     if o.ndim!=1 or len(o)<2:
         raise ValueError(f'`{k}` must be one number a model for at least two models, shape [m], got shape {o.shape}')
-    bad = ~np.isfinite(o) if finite else np.isnan(o)
-    if not bad.any(): return o
+    good = np.isfinite(o) if finite else ~np.isnan(o)
+    if good.all(): return
+    first = good.argmin()
     what = 'be finite' if finite else 'not be NaN'
-    raise ValueError(f'`{k}` must {what}, got {o[bad.argmax()]} at position {bad.argmax()}')
+    raise ValueError(f'`{k}` must {what}, got {o[first]} at position {first}')
 
 def _models(*finite, **data):
     "One number a model from each of `data`, in canonical order; those named in `finite` are finite"
@@ -75,7 +82,14 @@ def _models(*finite, **data):
 # %% ../nbs/08_stats.ipynb #4000b117
 @dataclass(frozen=True)
 class Estimate:
-    "A value and an interval around it, printed as `value [lo, hi]`; `float(e)` is the value"
+    """A value and an interval around it, printed as `value [lo, hi]`; `float(e)` is the value
+
+    >>> e = Estimate(.831, .412, .967)
+    >>> e
+    0.831 [0.412, 0.967]
+    >>> float(e)
+    0.831
+    """
     value: float # computed from all units; nan where the statistic is undefined
     lo: float = math.nan # lower end; nan without an interval
     hi: float = math.nan # upper end
@@ -86,10 +100,15 @@ class Estimate:
 
     def __float__(self): return self.value
     def __repr__(self):
-        size = max((abs(o) for o in (self.value, self.lo, self.hi) if math.isfinite(o)), default=0)
-        f = '.3f' if not size or .01<=size<1e4 else '.3g'
-        infinite = [f', P({k}) {p:.2g}' for k,p in zip(('-inf','inf'), self.p_inf, strict=True) if p]
-        return f'{self.value:{f}} [{self.lo:{f}}, {self.hi:{f}}]'+''.join(infinite)
+        numbers = self.value,self.lo,self.hi
+        size = max((abs(o) for o in numbers if math.isfinite(o)), default=0)
+        usual = not size or .01<=size<1e4
+        kind = '.3f' if usual else '.3g'
+        value,lo,hi = (format(o, kind) for o in numbers)
+        text = f'{value} [{lo}, {hi}]'
+        for k,p in zip(('-inf','inf'), self.p_inf, strict=True):
+            if p: text += f', P({k}) {p:.2g}'
+        return text
 
 # %% ../nbs/08_stats.ipynb #86dcb6b1
 def drawn(
@@ -98,15 +117,18 @@ def drawn(
     m:int, # Number of units
 ) -> np.ndarray: # How often each unit is drawn, shape `[b, m]`; each row adds up to `m`
     "Draw `m` of `m` units with replacement, `b` times"
-    rows = rng.integers(m, size=(b, m))+m*np.arange(b)[:,None]
-    return np.bincount(rows.ravel(), minlength=b*m).reshape(b, m)
+    first = m*np.arange(b) # where the counts of each resample begin
+    places = rng.integers(m, size=(b, m))+first[:,None]
+    counts = np.bincount(places.ravel(), minlength=b*m)
+    return counts.reshape(b, m)
 
 def drawn_rows(
     counts:np.ndarray, # How often each unit is drawn, shape `[b, m]`
 ) -> np.ndarray: # Positions of the drawn units, ascending, shape `[b, m]`
     "The same resamples as rows to pick"
     b,m = counts.shape
-    return np.repeat(np.tile(np.arange(m), b), counts.ravel()).reshape(b, -1)
+    units = np.tile(np.arange(m), b)
+    return np.repeat(units, counts.ravel()).reshape(b, -1)
 
 # %% ../nbs/08_stats.ipynb #bd814d13
 def canonical(
@@ -114,29 +136,55 @@ def canonical(
     names:Iterable[str]|None=None, # Name of each unit, if they have any
 ) -> np.ndarray: # Positions in canonical order, shape `[m]`
     "Order of units that does not depend on how the rows are ordered: by name, then by value"
-    columns = [c for o in arrays for c in o.reshape(len(o), -1).T]
-    if names is not None: columns.insert(0, np.unique(list(names), return_inverse=True)[1])
+    columns:list[np.ndarray] = []
+    if names is not None:
+        _,place = np.unique(list(names), return_inverse=True)
+        columns.append(place)
+    for o in arrays: columns.extend(o.reshape(len(o), -1).T)
     return np.lexsort(columns[::-1])
 
 # %% ../nbs/08_stats.ipynb #b0a8de76
-def _bca(a, value, boot, influence):
-    "Share to cut off below and above, from the bias of the resamples and the skewness of the `influence` of each unit"
+def _bias(value, boot):
+    "How far `value` is from the median of the resamples, in standard deviations of a normal distribution"
     same = 1e-9*np.median(np.abs(boot-value)) # resamples nearer than this count as equal to `value`
     below = (boot<value-same).mean()
     upto = (boot<=value+same).mean()
-    z0 = ndtri(np.clip((below+upto)/2, .5/len(boot), 1-.5/len(boot)))
-    with np.errstate(all='ignore'): acc = -(influence**3).sum()/(6*(influence**2).sum()**1.5)
-    acc = acc if math.isfinite(acc) else 0.
+    least = .5/len(boot)
+    share = (below+upto)/2
+    return ndtri(np.clip(share, least, 1-least))
+
+def _acceleration(influence):
+    "A sixth of the skewness of the `influence` of each unit"
+    cubes = (influence**3).sum()
+    squares = (influence**2).sum()
+    with np.errstate(all='ignore'): acc = -cubes/(6*squares**1.5)
+    return acc if math.isfinite(acc) else 0.
+
+def _bca(a, value, boot, influence):
+    "Share to cut off below and above, from the bias of the resamples and the skewness of the `influence` of each unit"
+    z0 = _bias(value, boot)
+    acc = _acceleration(influence)
     def share(u): return ndtr(z0+u/(1-acc*u))
-    return share(z0+ndtri(a)), 1-share(z0-ndtri(a))
+    z = ndtri(a)
+    return share(z0+z),1-share(z0-z)
 
 def _tails(interval, a, value, boot, n, influence):
     "Share of the sorted resamples to cut off at the lower and at the upper end"
     if interval=='bca': return _bca(a, value, boot, influence)
-    p = a if interval=='percentile' else ndtr(math.sqrt(n/(n-1))*stdtrit(n-1, a))
-    return p,p
+    if interval=='percentile': return a,a
+    df = n-1
+    t = math.sqrt(n/df)*stdtrit(df, a)
+    wider = ndtr(t)
+    return wider,wider
 
 # %% ../nbs/08_stats.ipynb #b9767ae5
+def _place(share, b):
+    "Position of the order statistic with this share of `b` below it"
+    i = math.ceil(share*b-1e-9)-1
+    return min(max(i, 0), b-1)
+
+def _share(found): return float(np.mean(found)) if len(found) else 0.
+
 def from_resamples(
     value:float, # The statistic of all units
     boot:np.ndarray, # The statistic of each resample, shape `[b]`; may be infinite, and NaN where it is undefined
@@ -147,16 +195,21 @@ def from_resamples(
     influence:np.ndarray|None=None, # What leaving out each unit does to the statistic, shape `[m]`; for 'bca'
 ) -> Estimate: # Ends of the interval are order statistics of `boot`
     "The interval that resamples give"
-    share = float(np.mean(boot==-np.inf)) if len(boot) else 0.,float(np.mean(boot==np.inf)) if len(boot) else 0.
-    ok = np.sort(boot[~np.isnan(boot)])
+    undefined = np.isnan(boot)
+    ok = np.sort(boot[~undefined])
     b = len(ok)
-    missing = len(boot)-len(ok)
-    if math.isnan(value) or b<=missing: return Estimate(value, coverage=coverage, n=n, undefined=missing, p_inf=share)
+    missing = int(undefined.sum())
+    p_inf = _share(boot==-np.inf),_share(boot==np.inf)
+    facts:dict[str,Any] = dict(coverage=coverage, n=n, undefined=missing, p_inf=p_inf)
+    if math.isnan(value) or b<=missing: return Estimate(value, **facts)
     places = np.concatenate([[value], ok])
     if not np.isfinite(places).all(): places = np.unique(places, return_inverse=True)[1] # for bias the order is enough
-    tails = _tails(interval, (1-coverage)/2, places[0], places[1:], n, influence)
-    lo,hi = (min(max(math.ceil(p*b-1e-9)-1, 0), b-1) for p in tails)
-    return Estimate(value, float(ok[lo]), float(ok[b-1-hi]), coverage, n, missing, share)
+    a = (1-coverage)/2
+    middle = places[0]
+    below,above = _tails(interval, a, middle, places[1:], n, influence)
+    lo = ok[_place(below, b)]
+    hi = ok[b-1-_place(above, b)]
+    return Estimate(value, float(lo), float(hi), **facts)
 
 # %% ../nbs/08_stats.ipynb #ccc4c8b8
 def check_resampling(
@@ -173,25 +226,36 @@ def check_resampling(
 
 def _pieces(sizes, n_boot, at_once, seed, bar) -> Iterator[list[np.ndarray]]:
     "Counts of each group for at most `at_once` resamples at a time, each group with a generator of its own"
-    rngs = [np.random.default_rng([seed,i]) for i in range(len(sizes))]
+    groups = [(np.random.default_rng([seed,i]),m) for i,m in enumerate(sizes)]
     for start in range(0, n_boot, at_once):
         b = min(at_once, n_boot-start)
-        yield [drawn(rng, b, m) for rng,m in zip(rngs, sizes, strict=True)]
+        yield [drawn(rng, b, m) for rng,m in groups]
         bar.update(b)
     bar.close()
 
 def _without_one(sizes) -> Iterator[list[np.ndarray]]:
     "Counts that leave out one unit at a time, of one group after the other"
     for i,left in enumerate(sizes):
-        yield [1-np.eye(m, dtype=int) if j==i else np.ones((left,m), int) for j,m in enumerate(sizes)]
+        counts = [np.ones((left,m), int) for m in sizes]
+        counts[i] = 1-np.eye(left, dtype=int)
+        yield counts
 
-def _influence(parts, k):
-    "What leaving out each unit does to the statistic `k`, as the acceleration of several samples needs it"
-    with np.errstate(invalid='ignore'): return np.concatenate([(o[k]-o[k].mean())*(1-1/len(o[k])) for o in parts])
+def _influence(values):
+    "What leaving out each unit does, from the statistic without each of a group, as BCa of several samples needs it"
+    with np.errstate(invalid='ignore'): return (values-values.mean())*(1-1/len(values))
 
 # %% ../nbs/08_stats.ipynb #be101326
 def _named(o): return o if isinstance(o, dict) else {'': o}
-def _each(f, pieces): return [_named(f(*counts)) for counts in pieces]
+
+def _each(f, pieces):
+    "`f` of each piece, by name"
+    return [_named(f(*counts)) for counts in pieces]
+
+def _on_all(f, sizes):
+    "`f` where each unit is drawn once, by name"
+    once = [np.ones((1,m), int) for m in sizes]
+    found = _named(f(*once))
+    return {k: v[0] for k,v in found.items()}
 
 def resample(
     f:Callable, # Statistic: takes counts `[b, m]` for each group of units, and returns `[b]`, or a dict of such by name
@@ -210,28 +274,34 @@ def resample(
     check_resampling(n_boot, coverage, interval)
     sizes = [int(units)] if isinstance(units, (int,np.integer)) else list(units)
     n = min(sizes)
+    if n<least: n_boot = 0
     at_once = at_once or max(1, 2**17//max(sizes))
-    n_boot = n_boot if n>=least else 0
-    once = [np.ones((1,m), int) for m in sizes]
-    whole = _named(value) if value is not None else {k: v[0] for k,v in _named(f(*once)).items()}
+    whole = _on_all(f, sizes) if value is None else _named(value)
     bar = tqdm(total=n_boot, desc='bootstrap', delay=2, leave=False, disable=not progress)
-    boot = _each(f, _pieces(sizes, n_boot, at_once, seed, bar))
-    left = _each(f, _without_one(sizes)) if boot and interval=='bca' else []
-    def one(k, v):
-        values = np.concatenate([o[k] for o in boot]) if boot else np.empty(0)
-        influence = _influence(left, k) if left else None
-        return from_resamples(float(v), values, n=n, coverage=coverage, interval=interval, influence=influence)
-    res = {k: one(k, v) for k,v in whole.items()}
+    pieces = _pieces(sizes, n_boot, at_once, seed, bar)
+    boot = _each(f, pieces)
+    left = []
+    if boot and interval=='bca': left = _each(f, _without_one(sizes))
+    res = {}
+    for k,v in whole.items():
+        values = np.concatenate([np.empty(0), *(o[k] for o in boot)])
+        groups = [_influence(o[k]) for o in left]
+        influence = np.concatenate(groups) if groups else None
+        res[k] = from_resamples(float(v), values, n=n, coverage=coverage, interval=interval, influence=influence)
     return res[''] if '' in res else res
 
 # %% ../nbs/08_stats.ipynb #39bad9cf
 def _on_rows(f, data, vectorized):
     "`f` of the rows of `data` that are drawn, as a statistic of counts"
+    def of(rows):
+        picked = (o[rows] for o in data)
+        return f(*picked)
     def at(counts):
         rows = drawn_rows(counts)
-        res = f(*(o[rows] for o in data)) if vectorized else [float(f(*(o[r] for o in data))) for r in rows]
-        if np.shape(res)==(len(rows),): return np.asarray(res, float)
-        raise ValueError(f'`f` must return one number a resample, shape ({len(rows)},), got shape {np.shape(res)}')
+        res = of(rows) if vectorized else [float(of(r)) for r in rows]
+        shape = np.shape(res)
+        if shape==(len(rows),): return np.asarray(res, float)
+        raise ValueError(f'`f` must return one number a resample, shape ({len(rows)},), got shape {shape}')
     return at
 
 def bootstrap_interval(
@@ -244,11 +314,13 @@ def bootstrap_interval(
     vectorized:bool=False, # Whether `f` takes all resamples at once, arrays `[b, m, ...]`, and returns `[b]`
 ) -> Estimate: # `f` of the arrays as they are, and its interval over resampled rows
     "Bootstrap interval of any statistic, rows resampled jointly ([Hesterberg 2015](https://arxiv.org/abs/1411.5279))"
-    names,data = aligned(**{f'arrays[{i}]': o for i,o in enumerate(arrays)})
+    given = {f'arrays[{i}]': o for i,o in enumerate(arrays)}
+    names,data = aligned(**given)
     m = len(data[0])
     if not m: raise ValueError('`arrays` must have at least one row, got none')
     order = canonical(*data, names=names)
-    at = _on_rows(f, [o[order] for o in data], vectorized)
+    ordered = [o[order] for o in data]
+    at = _on_rows(f, ordered, vectorized)
     return resample(at, m, n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
 
 # %% ../nbs/08_stats.ipynb #0650ac51
@@ -262,7 +334,8 @@ def t_interval(
     "Student's $t$ interval"
     if not 0<coverage<1: raise ValueError(f'`coverage` must be between 0 and 1, got {coverage}')
     df = np.asarray(df)
-    half = np.where(df>=1, stdtrit(np.maximum(df, 1), (1+coverage)/2), np.nan)*error
+    t = stdtrit(np.maximum(df, 1), (1+coverage)/2)
+    half = np.where(df>=1, t, np.nan)*error
     return value-half,value+half
 
 # %% ../nbs/08_stats.ipynb #6e34c5c4
@@ -271,17 +344,24 @@ def _deviations(x):
     v = x-x[...,:1]
     return v-v.mean(-1, keepdims=True)
 
+def _unit_deviations(x):
+    "Deviations from the mean of each row, the largest 1"
+    v = _deviations(x)
+    largest = np.abs(v).max(-1, keepdims=True)
+    return v/largest
+
 def row_pearson(
     x:np.ndarray, # Shape `[..., m]`
     y:np.ndarray, # The same shape
 ) -> np.ndarray: # Shape `[...]`, in [-1, 1]; nan where a row is constant or not finite
     "Pearson's correlation of each row of `x` with that of `y`"
     with np.errstate(all='ignore'):
-        a = _deviations(x)
-        b = _deviations(y)
-        a = a/np.abs(a).max(-1, keepdims=True)
-        b = b/np.abs(b).max(-1, keepdims=True)
-        return np.clip((a*b).sum(-1)/np.sqrt((a*a).sum(-1)*(b*b).sum(-1)), -1, 1)
+        a = _unit_deviations(x)
+        b = _unit_deviations(y)
+        xx = (a*a).sum(-1)
+        yy = (b*b).sum(-1)
+        xy = (a*b).sum(-1)
+        return np.clip(xy/np.sqrt(xx*yy), -1, 1)
 
 def pearson(
     x:ArrayLike, # Scores, one a model, shape `[m]`
@@ -293,30 +373,35 @@ def pearson(
     interval:str='expanded', # Kind of interval, see `resample`
 ) -> Estimate: # In [-1, 1]; nan if `x` or `y` is constant or holds an infinity
     "Pearson's correlation: how near the points are to a straight line"
-    at = _on_rows(row_pearson, _models(x=x, y=y), True)
+    data = _models(x=x, y=y)
+    at = _on_rows(row_pearson, data, True)
     return resample(at, len(x), n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
 
 # %% ../nbs/08_stats.ipynb #a5756a8b
 def _dense(x):
     "Place of each entry among the different values, from 0, as floats"
-    return np.unique(x, return_inverse=True)[1].astype(float)
+    _,place = np.unique(x, return_inverse=True)
+    return place.astype(float)
 
 def _exchanged(x, y):
     "`y` with the entries of the two best models by `x` exchanged"
-    i = x.argmax()
-    j = np.where(x<x[i], x, -1).argmax()
-    y = y.copy()
-    y[[i,j]] = y[[j,i]]
-    return y
+    best = x.argmax()
+    second = np.where(x<x[best], x, -1).argmax()
+    order = np.arange(len(x))
+    order[best] = second
+    order[second] = best
+    return y[order]
 
 def _rank_estimate(statistic, x, y, **options):
     "Interval of a rank correlation; a perfect order takes its open end from the order with the two best exchanged"
-    x,y = (_dense(o) for o in _models(x=x, y=y))
-    e = resample(statistic(x, y), len(x), **options)
+    x,y = map(_dense, _models(x=x, y=y))
+    def estimate(y): return resample(statistic(x, y), len(x), **options)
+    e = estimate(y)
     if not e.hi-e.lo<1e-9: return e
-    near = resample(statistic(x, _exchanged(x, y)), len(x), **options)
+    near = estimate(_exchanged(x, y))
     if math.isnan(near.lo): return replace(e, lo=-1., hi=1.)
-    return replace(e, lo=near.lo) if e.value>0 else replace(e, hi=near.hi)
+    if e.value>0: return replace(e, lo=near.lo)
+    return replace(e, hi=near.hi)
 
 # %% ../nbs/08_stats.ipynb #2de4dd49
 def row_ranks(
@@ -326,13 +411,18 @@ def row_ranks(
     order = np.argsort(x, -1)
     s = np.take_along_axis(x, order, -1)
     new = np.ones(s.shape, bool) # where a run of equal entries begins
-    new[...,1:] = s[...,1:]!=s[...,:-1]
-    place = np.arange(s.shape[-1])
-    first = np.maximum.accumulate(np.where(new, place, 0), -1)
-    last = np.where(np.roll(new, -1, -1), place, len(place))
-    last = np.minimum.accumulate(last[...,::-1], -1)[...,::-1]
+    np.not_equal(s[...,1:], s[...,:-1], out=new[...,1:])
+    m = s.shape[-1]
+    place = np.arange(m)
+    begins = np.where(new, place, 0)
+    first = np.maximum.accumulate(begins, -1)
+    next_is_new = np.roll(new, -1, -1)
+    stops = np.where(next_is_new, place, m)
+    backwards = np.flip(stops, -1)
+    last = np.minimum.accumulate(backwards, -1)
+    mean = (first+np.flip(last, -1))/2+1
     res = np.empty(s.shape)
-    np.put_along_axis(res, order, (first+last)/2+1, -1)
+    np.put_along_axis(res, order, mean, -1)
     return res
 
 def row_spearman(
@@ -358,17 +448,21 @@ def spearman(
 # %% ../nbs/08_stats.ipynb #c960e20b
 def _signs(x):
     "Sign of the difference of each pair, shape `[m, m]`"
-    return np.sign((x[:,None]>x).astype(float)-(x[:,None]<x))
+    column = x[:,None]
+    return np.sign((column>x).astype(float)-(column<x))
 
 def _tau(x, y, weight):
     "Kendall's tau-b as a statistic of counts; `weight` gives the weight of each unit's copies together"
     s = _signs(x)
     u = _signs(y)
+    pairs = s*u,s*s,u*u
     def of(counts):
         c = counts.astype(float)
         w = weight(c)
-        xy,xx,yy = ((w*(c@o)).sum(-1) for o in (s*u,s*s,u*u))
-        with np.errstate(invalid='ignore'): return np.clip(xy/np.sqrt(xx*yy), -1, 1)
+        def form(o): return (w*(c@o)).sum(-1)
+        xy,xx,yy = map(form, pairs)
+        with np.errstate(invalid='ignore'): tau = xy/np.sqrt(xx*yy)
+        return np.clip(tau, -1, 1)
     return of
 
 def _kendall(x, y): return _tau(x, y, lambda counts: counts)
@@ -388,11 +482,14 @@ def kendall(
 # %% ../nbs/08_stats.ipynb #1aea65f8
 def _by_rank(x, y):
     "Weights of the copies of each model together: 1, 1/2, 1/3 ... in the order of `x`, the largest first, ties by `y`"
-    order = np.lexsort((y, x))[::-1]
-    harmonic = np.concatenate([[0.], np.cumsum(1/np.arange(1, len(x)+1))])
+    order = np.flip(np.lexsort((y, x)))
+    ranks = np.arange(1, len(x)+1)
+    harmonic = np.zeros(len(x)+1)
+    harmonic[1:] = np.cumsum(1/ranks)
     def weight(counts):
-        upto = counts[:,order].cumsum(-1).astype(int)
-        above = np.concatenate([np.zeros_like(upto[:,:1]), upto[:,:-1]], 1)
+        ranked = counts[:,order].astype(int)
+        upto = ranked.cumsum(-1)
+        above = upto-ranked
         res = np.empty_like(counts)
         res[:,order] = harmonic[upto]-harmonic[above]
         return res
@@ -418,15 +515,21 @@ def weighted_kendall(
     "Weighted tau with additive hyperbolic weights ([Vigna 2015](https://arxiv.org/abs/1404.3325)); SciPy's is 'both'"
     taus = {'x': _weighted, 'y': _weighted_by_y, 'both': _weighted_by_both}
     if rank not in taus: raise ValueError(f"`rank` must be 'x', 'y' or 'both', got {rank!r}")
-    return _rank_estimate(taus[rank], x, y, n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
+    tau = taus[rank]
+    return _rank_estimate(tau, x, y, n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
 
 # %% ../nbs/08_stats.ipynb #73602715
 def _line(x, y):
     "Slope, intercept and $R^2$ of each row, by name; nan where undefined"
     a = _deviations(x)
     b = _deviations(y)
-    with np.errstate(invalid='ignore'): slope = (a*b).sum(-1)/(a*a).sum(-1)
-    return dict(slope=slope, intercept=y.mean(-1)-slope*x.mean(-1), r2=row_pearson(x, y)**2)
+    products = (a*b).sum(-1)
+    squares = (a*a).sum(-1)
+    with np.errstate(invalid='ignore'): slope = products/squares
+    on_line = slope*x.mean(-1)
+    intercept = y.mean(-1)-on_line
+    r = row_pearson(x, y)
+    return dict(slope=slope, intercept=intercept, r2=r**2)
 
 @dataclass(frozen=True)
 class LinearFit:
@@ -441,8 +544,8 @@ class LinearFit:
         x:ArrayLike, # Scores, any shape
     ) -> ArrayLike: # Accuracies on the line, in the kind of array that `x` is
         "What the line says for the scores `x`"
-        x = np.asarray(x, float) if isinstance(x, (list,tuple)) else x
-        return float(self.intercept)+float(self.slope)*x
+        if isinstance(x, (list,tuple)): x = np.asarray(x, float)
+        return self.intercept.value+self.slope.value*x
 
 # %% ../nbs/08_stats.ipynb #f4c72346
 def linear_fit(
@@ -456,53 +559,71 @@ def linear_fit(
 ) -> LinearFit: # Slope, intercept and $R^2$ with intervals
     "Least-squares line through (score, accuracy), models resampled as pairs"
     x,y = _models('x', 'y', x=x, y=y)
+    m = len(x)
     if (x==x[0]).all():
-        raise ValueError(f'`x` must hold different scores to fit a line, got {x[0]:g} for all {len(x)} models')
+        raise ValueError(f'`x` must hold different scores to fit a line, got {x[0]:g} for all {m} models')
     def at(counts):
         rows = drawn_rows(counts)
         return _line(x[rows], y[rows])
-    es = resample(at, len(x), n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
-    rmse = math.sqrt(np.mean((y-float(es['intercept'])-float(es['slope'])*x)**2))
-    return LinearFit(**es, rmse=rmse, n=len(x))
+    line = resample(at, m, n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
+    without_intercept = y-line['intercept'].value
+    residuals = without_intercept-line['slope'].value*x
+    rmse = math.sqrt(np.mean(residuals**2))
+    return LinearFit(**line, rmse=rmse, n=m)
 
 # %% ../nbs/08_stats.ipynb #ad4b57e6
 def _cut(s, k):
     "For each row: what is above its `k`-th largest entry, what equals that, and how many equal ones have a place"
-    kth = np.partition(s, -k, -1)[...,-k,None]
+    ordered = np.partition(s, -k, -1)
+    kth = ordered[...,-k,None]
     above = s>kth
-    return above,s==kth,k-above.sum(-1, keepdims=True)
+    places = k-above.sum(-1, keepdims=True)
+    return above,s==kth,places
 
 def _top(s, a, k):
     "Expected largest `a` among the `k` entries with the largest `s` of each row, for rows that descend in `a`"
     above,tied,places = _cut(s, k)
-    left = tied.sum(-1, keepdims=True)-np.cumsum(tied, -1)+tied
-    miss = np.where(tied, np.maximum(left-places, 0)/np.maximum(left, 1), 1.)
-    missed = np.cumprod(np.where(above, 0., miss), -1)
-    return (a*-np.diff(missed, prepend=1.)).sum(-1)
+    gone = np.cumsum(tied, -1)-tied
+    left = tied.sum(-1, keepdims=True)-gone
+    without = np.maximum(left-places, 0) # how many of those that are left get no place
+    passed_over = without/np.maximum(left, 1)
+    miss = np.where(tied, passed_over, 1.)
+    miss[above] = 0.
+    missed = np.cumprod(miss, -1)
+    first = -np.diff(missed, prepend=1.)
+    return (a*first).sum(-1)
 
-def _regret(s, a, k): return np.maximum(a[...,0]-_top(s, a, k), 0)
+def _regret(s, a, k):
+    "Largest of all less the expected largest `a` among the `k`"
+    best = a[...,0]
+    return np.maximum(best-_top(s, a, k), 0)
 
 def _relative(s, a, k):
     "Expected largest `a` among the `k`, divided by the largest of all"
-    with np.errstate(invalid='ignore'): return _top(s, a, k)/a[...,0]
+    best = a[...,0]
+    with np.errstate(invalid='ignore'): return _top(s, a, k)/best
 
 def _recall(s, a, k):
     "Expected share of the `k` entries with the largest `s` whose `a` is at least the `k`-th largest"
     above,tied,places = _cut(s, k)
-    chosen = np.where(above, 1, tied*places/tied.sum(-1, keepdims=True))
-    return (chosen*(a>=a[...,k-1:k])).sum(-1)/k
+    chance = tied*places/tied.sum(-1, keepdims=True)
+    chosen = np.where(above, 1, chance)
+    good = a>=a[...,k-1,None]
+    return (chosen*good).sum(-1)/k
 
 # %% ../nbs/08_stats.ipynb #f6f837a5
 def _pick(f, scores, accuracy, k, **options):
     "Interval of `f(scores, accuracy, k)` of rows in descending order of accuracy"
     s,a = _models('accuracy', scores=scores, accuracy=accuracy)
-    if isinstance(k, bool) or not isinstance(k, (int,np.integer)) or not 1<=k<=len(s):
-        raise ValueError(f'`k` must be an integer from 1 to the number of models, {len(s)}, got {k!r}')
+    m = len(s)
+    if isinstance(k, bool) or not isinstance(k, (int,np.integer)) or not 1<=k<=m:
+        raise ValueError(f'`k` must be an integer from 1 to the number of models, {m}, got {k!r}')
     best_first = np.argsort(-a, kind='stable')
     def at(counts):
-        rows = best_first[drawn_rows(counts[:,best_first])]
+        ranks = drawn_rows(counts[:,best_first])
+        rows = best_first[ranks]
         return f(s[rows], a[rows], k)
-    return resample(at, len(s), **options)
+    return resample(at, m, **options)
 
 def regret_at_k(
     scores:ArrayLike, # Scores, one a model, higher is better, shape `[m]`; may be infinite
@@ -549,18 +670,25 @@ def recall_at_k(
     return _pick(_recall, scores, accuracy, k, n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
 
 # %% ../nbs/08_stats.ipynb #029b31d3
+def _pair_signs(v) -> Iterator[np.ndarray]:
+    "Signs of the differences of rows, `v` being `[b, m, s]`: of those next to each other, those two apart ..."
+    for apart in range(1, v.shape[1]):
+        differences = v[:,apart:]-v[:,:-apart]
+        yield np.sign(differences)
+
 def _stability(v):
     "Mean tau-b over pairs of columns, for models in rows, shape `[b, m, s]`"
-    def signs(): return (np.sign(v[:,d:]-v[:,:-d]) for d in range(1, v.shape[1]))
     s = v.shape[2]
-    norms = np.sqrt(sum((o*o).sum(1) for o in signs()))
-    with np.errstate(invalid='ignore'):
-        together = sum(((o/norms[:,None]).sum(-1)**2).sum(-1) for o in signs())
-    return (together-s)/(s*(s-1))
+    squares = sum((o*o).sum(1) for o in _pair_signs(v))
+    norms = np.sqrt(squares)[:,None]
+    def length(o): return ((o/norms).sum(-1)**2).sum(-1)
+    with np.errstate(invalid='ignore'): together = sum(map(length, _pair_signs(v)))
+    n_pairs = s*(s-1)
+    return (together-s)/n_pairs
 
 def _setups(scores_by_setup):
     "Names of the models, and the scores `[s, m]`, checked"
-    v = as_tensor(scores_by_setup, 'scores_by_setup').cpu().double().numpy()
+    v = _floats(scores_by_setup, 'scores_by_setup')
     if v.ndim!=2 or min(v.shape)<2:
         raise ValueError(f'`scores_by_setup` must be [set-ups, models] with at least two of each, got shape {v.shape}')
     missing = np.isnan(v).any(1)
@@ -583,5 +711,6 @@ def stability(
     "Mean Kendall tau-b of the rankings of two set-ups ([Agostinelli et al. 2022](https://arxiv.org/abs/2204.01403))"
     names,v = _setups(scores_by_setup)
     models = np.stack([_dense(o) for o in v], 1)
-    at = _on_rows(_stability, [models[canonical(models, names=names)]], True)
+    order = canonical(models, names=names)
+    at = _on_rows(_stability, [models[order]], True)
     return resample(at, len(models), n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)

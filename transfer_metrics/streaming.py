@@ -26,7 +26,8 @@ def _drop(x):
 
 def _columns(out, args):
     "Those of the arrays that `out` has; the model's own answers are read from its probabilities"
-    arrays = (getattr(out, 'probs' if a=='predicted' else a, None) for a in args)
+    names = ['probs' if a=='predicted' else a for a in args]
+    arrays = (getattr(out, k, None) for k in names)
     return [o for o in arrays if o is not None]
 
 def from_disk(
@@ -38,20 +39,27 @@ def from_disk(
 ) -> bool: # Whether `streamed` should be used
     "Whether `f` is a metric that has sums, and `out` holds much for it in files"
     arrays = _columns(out, args)
-    mapped = any(isinstance(o, np.memmap) for o in arrays)
-    return mapped and sum(o.nbytes for o in arrays)>=least and not isinstance(state_of(f), RowsState)
+    if not any(isinstance(o, np.memmap) for o in arrays): return False
+    size = sum(o.nbytes for o in arrays)
+    return size>=least and not isinstance(state_of(f), RowsState)
+
+def _row_bytes(o):
+    "Bytes of one row"
+    return max(1, o.nbytes//len(o))
 
 def _blocks(out, args, size=2**20):
     "Rows of `Outputs` in blocks of about `size` bytes; each is let go of before the next is read"
     arrays = _columns(out, args)
     if len(arrays)<len(args):
-        raise ValueError(f'needs {" and ".join(f"`{a}`" for a in args)}, and these outputs do not have all of them')
-    rows = max(1, size//sum(max(1, o.nbytes//len(o)) for o in arrays))
-    for s in range(0, len(out), rows):
-        part = out.subset(slice(s, s+rows))
+        names = ' and '.join(f'`{a}`' for a in args)
+        raise ValueError(f'needs {names}, and these outputs do not have all of them')
+    width = sum(map(_row_bytes, arrays))
+    rows = max(1, size//width)
+    for start in range(0, len(out), rows):
+        block = slice(start, start+rows)
+        part = out.subset(block)
         yield tuple(getattr(part, a) for a in args)
-        for o in arrays:
-            _drop(o)
+        for o in arrays: _drop(o)
 
 # %% ../nbs/11_streaming.ipynb #b96eee1e
 def _tuple(batch, args):
@@ -60,15 +68,15 @@ def _tuple(batch, args):
     if isinstance(batch, Mapping): return tuple(batch[a] for a in args)
     several = isinstance(batch, (tuple,list))
     if len(args)==1 and not (several and len(batch)==1): return batch,
-    if not several or len(batch)!=len(args):
-        got = f'{len(batch)} arrays' if several else type(batch).__name__
-        raise ValueError(f'batches must be ({", ".join(args)}), got {got}')
-    return tuple(batch)
+    if several and len(batch)==len(args): return tuple(batch)
+    got = f'{len(batch)} arrays' if several else type(batch).__name__
+    raise ValueError(f'batches must be ({", ".join(args)}), got {got}')
 
 def _reader(batches, args):
     "A function that gives the batches, from the start at each call if they can be read again"
     if callable(batches): return batches
-    return partial(_blocks, batches, args) if isinstance(batches, Outputs) else lambda: batches
+    if isinstance(batches, Outputs): return partial(_blocks, batches, args)
+    return lambda: batches
 
 def streamed(
     f:Callable|str, # A metric, or its name
@@ -77,7 +85,14 @@ def streamed(
     progress:bool=True, # Show a bar over batches
     **options, # Of the metric; and data of the source by name, so that the batches are of the target alone
 ) -> float: # What `f` gives for all samples at once
-    "A metric over batches, in the memory of one of them and of its state; LEEP keeps rows only if it cannot read again"
+    """A metric over batches, in the memory of one of them and of its state
+
+    LEEP keeps its rows only if it cannot read again.
+
+    >>> batches = [([0,0,1], [0,1,1]), ([1,2,2], [1,0,0])]
+    >>> round(streamed('nce', batches, progress=False), 4)
+    -0.231
+    """
     m,given = resolve(f)
     state = state_of(f, **options)
     args = m.free(given|options)
@@ -88,6 +103,5 @@ def streamed(
             yield _tuple(b, args)
 
     if not isinstance(batches, Iterator): return float(state.over(read))
-    for b in read():
-        state.update(*b)
+    for b in read(): state.update(*b)
     return float(state.value())

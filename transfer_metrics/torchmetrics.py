@@ -39,12 +39,20 @@ def _plain(o):
     raise ValueError('`labels` must be numbers, strings or tuples of them to be kept in a checkpoint, '
                      f'got {type(o).__name__}')
 
-def _tuples(o): return tuple(map(_tuples, o)) if isinstance(o, list) else o
+def _tuples(o):
+    "Lists within lists as tuples"
+    if isinstance(o, list): return tuple(map(_tuples, o))
+    return o
+
+def _bytes(data):
+    "A tensor of bytes"
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8)
 
 def _encode(v):
     "A tensor, or a list of tensors, as it is; anything else as text in a tensor of bytes"
     if isinstance(v, Tensor) or (isinstance(v, list) and v and isinstance(v[0], Tensor)): return v
-    return torch.frombuffer(bytearray(json.dumps(v, default=_plain).encode()), dtype=torch.uint8)
+    text = json.dumps(v, default=_plain)
+    return _bytes(text.encode())
 
 def _held(data, k, rows=()):
     "What the object holds for a sum"
@@ -57,7 +65,7 @@ def _decode(v):
     "What `_encode` was given"
     if isinstance(v, list) or v.dtype!=torch.uint8: return v
     o = json.loads(v.cpu().numpy().tobytes())
-    return [_tuples(k) for k in o] if isinstance(o, list) else o
+    return list(map(_tuples, o)) if isinstance(o, list) else o
 
 # %% ../nbs/12_torchmetrics.ipynb #6ad1cd43
 def _wire(group):
@@ -69,7 +77,8 @@ def _wire(group):
 
 def _copied(v, at):
     "A copy of a tensor, or of the tensors in a list, somewhere"
-    return [x.to(at, copy=True) for x in v] if isinstance(v, list) else v.to(at, copy=True)
+    if isinstance(v, list): return [x.to(at, copy=True) for x in v]
+    return v.to(at, copy=True)
 
 def _own_copy(metric, _):
     "After a checkpoint was loaded: its tensors may be those of another metric, or lie somewhere else"
@@ -98,7 +107,8 @@ class StateMetric(TorchMetric):
         first = self.empty()
         data = first.data()
         for k in first.fields:
-            self.add_state(f'state_{k}', [] if k in first.rows else _held(data, k), persistent=True)
+            start = [] if k in first.rows else _held(data, k)
+            self.add_state(f'state_{k}', start, persistent=True)
         kind = re.sub(r'\W+', '_', first.kind())
         self.add_state(f'state_of_{kind}', _absent, persistent=True) # other sums have another name
         self.register_load_state_dict_post_hook(_own_copy)
@@ -114,7 +124,8 @@ class StateMetric(TorchMetric):
         new = self.empty()
         kept = self.metric_state if kept is None else kept
         found = {k: kept[f'state_{k}'] for k in new.fields}
-        return new.restore({k: _decode(v) for k,v in found.items() if not _is_absent(v)})
+        there = {k: _decode(v) for k,v in found.items() if not _is_absent(v)}
+        return new.restore(there)
 
     def keep(self,
         state:State, # What the object shall hold
@@ -122,7 +133,8 @@ class StateMetric(TorchMetric):
         "Make the tensors those of `state`"
         data = state.data()
         for k in state.fields:
-            setattr(self, f'state_{k}', _held(data, k, state.rows))
+            held = _held(data, k, state.rows)
+            setattr(self, f'state_{k}', held)
 
     def home(self) -> torch.device: # The CPU for a metric on `mps`, which has no float64
         "Where the tensors are"
@@ -133,8 +145,12 @@ class StateMetric(TorchMetric):
         batch = self.batch
         self.batch = None
         with torch.inference_mode(False), torch.no_grad():
-            if batch is None: state = self.state().update(*self.arguments.bind(*args, **kwargs).args)
-            else: state = self.empty().merge(self.state()).merge(batch) # copies: a collection shares tensors
+            if batch is None:
+                given = self.arguments.bind(*args, **kwargs)
+                state = self.state().update(*given.args)
+            else:
+                copied = self.empty().merge(self.state()) # a collection shares tensors
+                state = copied.merge(batch)
             self.keep(state)
 
     def absorb(self,
@@ -147,7 +163,8 @@ class StateMetric(TorchMetric):
     def forward(self, *args, **kwargs):
         "Add a batch; its own value"
         with torch.inference_mode(False), torch.no_grad():
-            batch = self.empty().update(*self.arguments.bind(*args, **kwargs).args)
+            given = self.arguments.bind(*args, **kwargs)
+            batch = self.empty().update(*given.args)
             self.absorb(batch)
             self._forward_cache = self.number(batch, self.dist_sync_on_step) # where Lightning looks for it
         return self._forward_cache
@@ -170,12 +187,17 @@ class StateMetric(TorchMetric):
     ) -> list[dict[str,Any]]: # Those of all processes, by rank
         "What all processes have"
         f = io.BytesIO()
-        torch.save({k: _encode(v) for k,v in data.items()}, f)
-        sent = torch.frombuffer(bytearray(f.getbuffer()), dtype=torch.uint8).to(_wire(self.process_group))
-        got = (self.dist_sync_fn or gather_all_tensors)(sent, group=self.process_group)
-        files = (io.BytesIO(t.cpu().numpy().tobytes()) for t in got)
-        all_data = [torch.load(o, map_location=self.home(), weights_only=True) for o in files]
-        return [{k: _decode(v) for k,v in d.items()} for d in all_data]
+        encoded = {k: _encode(v) for k,v in data.items()}
+        torch.save(encoded, f)
+        sent = _bytes(f.getbuffer()).to(_wire(self.process_group))
+        gather_all = self.dist_sync_fn or gather_all_tensors
+        return list(map(self._received, gather_all(sent, group=self.process_group)))
+
+    def _received(self, sent):
+        "What another process has sent"
+        file = io.BytesIO(sent.cpu().numpy().tobytes())
+        data = torch.load(file, map_location=self.home(), weights_only=True)
+        return {k: _decode(v) for k,v in data.items()}
 
     def sync(self, dist_sync_fn=None, process_group=None, should_sync=True, distributed_available=None):
         "Refused: `compute` does it, and leaves each process its own samples"
@@ -183,7 +205,8 @@ class StateMetric(TorchMetric):
 
     def merge_state(self, incoming_state):
         "Add the samples of another metric, or of its `metric_state`"
-        other = incoming_state if isinstance(incoming_state, dict) else getattr(incoming_state, 'metric_state', {})
+        other = incoming_state
+        if not isinstance(other, dict): other = getattr(incoming_state, 'metric_state', {})
         if other.keys()!=self.metric_state.keys():
             raise ValueError(f'`incoming_state` must be of {type(self).__name__} with sums of the same kind, '
                              f'got {type(incoming_state).__name__}')
@@ -195,8 +218,10 @@ class StateMetric(TorchMetric):
 
     def _apply(self, fn, *args, **kwargs):
         "Move to another device, never to another type"
-        at = fn(torch.zeros(1, device=self.device)).device
-        moved = super()._apply(lambda t: t if at.type=='mps' else t.to(at))
+        probe = torch.zeros(1, device=self.device)
+        at = fn(probe).device
+        def move(t): return t if at.type=='mps' else t.to(at)
+        moved = super()._apply(move)
         self._device = at
         return moved
 
@@ -206,14 +231,15 @@ class StateMetric(TorchMetric):
 @cache
 def _class(m:Metric, args:tuple[str,...]) -> type[StateMetric]:
     "The class of the metric `m` whose `update` takes `args`"
-    params = [inspect.Parameter(k, inspect.Parameter.POSITIONAL_OR_KEYWORD) for k in args]
-    own = inspect.Parameter('self', inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    own,*params = (inspect.Parameter(k, kind) for k in ('self',*args))
     def update(self, *args, **kwargs): StateMetric.update(self, *args, **kwargs)
     update.__signature__ = inspect.Signature([own, *params]) # type: ignore[attr-defined]
-    ends = zip(('lower','upper'), m.range, strict=True)
-    facts:dict[str,Any] = {f'plot_{k}_bound': v for k,v in ends if math.isfinite(v)}
+    facts:dict[str,Any] = dict(update=update, arguments=inspect.Signature(params))
     facts |= dict(higher_is_better=m.higher_is_better, __doc__=m.f.__doc__, __module__=__name__)
-    return type(m.name, (StateMetric,), facts|dict(update=update, arguments=inspect.Signature(params)))
+    for k,end in zip(('lower','upper'), m.range, strict=True):
+        if math.isfinite(end): facts[f'plot_{k}_bound'] = end
+    return type(m.name, (StateMetric,), facts)
 
 def _blank(f, bound):
     "An object of the class of `f`, to be filled"
@@ -228,9 +254,17 @@ def as_metric(
     f:Callable|str, # A metric, or its name
     **options, # Of the metric; data of the source by name, looked at once; those of `torchmetrics.Metric`
 ) -> StateMetric: # A `torchmetrics.Metric`, called with batches of the data arguments of `f`
-    "A metric of this package as a torchmetrics object; needs `pip install transfer-metrics[torchmetrics]`"
+    """A metric of this package as a torchmetrics object; needs `pip install transfer-metrics[torchmetrics]`
+
+    >>> score = as_metric('nce')
+    >>> score.update([0,0,1], [0,1,1])
+    >>> score.update([1,2,2], [1,0,0])
+    >>> round(float(score.compute()), 4)
+    -0.231
+    """
     m,bound = resolve(f)
     theirs = {k: options.pop(k) for k in _theirs if k in options}
     bound = bound|options
     state_of(m, **bound) # refuses unknown options
-    return _class(m, m.free(bound))(m.f, bound, **theirs)
+    cls = _class(m, m.free(bound))
+    return cls(m.f, bound, **theirs)

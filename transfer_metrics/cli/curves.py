@@ -9,7 +9,7 @@ __all__ = ['curves']
 
 # %% ../../nbs/cli/04_curves.ipynb #a533385a
 from pathlib import Path
-from .common import command, show, write
+from .common import command, show, write, write_figure
 
 # %% ../../nbs/cli/04_curves.ipynb #d27f3a22
 def _curve(path, direction):
@@ -20,9 +20,10 @@ def _curve(path, direction):
     try: df = pd.read_csv(path)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as e: raise ValueError(
         f'{path} is not a csv file: {e}') from None
-    if missing := {'n','perf'}-set(df.columns):
-        raise ValueError(
-            f'{path} must have the columns n, perf and, for several runs, run; it lacks {", ".join(sorted(missing))}')
+    missing = sorted({'n','perf'}-set(df.columns))
+    if missing:
+        raise ValueError(f'{path} must have the columns n, perf and, for several runs, run; '
+                         f'it lacks {", ".join(missing)}')
     return Curve.from_frame(df, direction=direction)
 
 @command('base', 'transfer')
@@ -42,14 +43,12 @@ def curves(
     from transfer_metrics.learning_curves.compare import compare_curves, plot_transfer
     if bool(base)!=bool(transfer):
         raise ValueError('give two csv files, of learning without and with transfer, or none for the embedded example')
-    b,t = (_curve(base, direction), _curve(transfer, direction)) if base else digits_curves()
-    table = compare_curves(b, t, n_boot=n_boot, coverage=level, seed=seed, progress=progress)
-    show(f'{"Noisy digits, from scratch and pretrained" if not base else f"{base} and {transfer}"}, with '
-        f'{100*level:g} % intervals', table.round(3))
+    pair = digits_curves()
+    what = 'Noisy digits, from scratch and pretrained'
+    if base:
+        pair = _curve(base, direction),_curve(transfer, direction)
+        what = f'{base} and {transfer}'
+    table = compare_curves(*pair, n_boot=n_boot, coverage=level, seed=seed, progress=progress)
+    show(f'{what}, with {100*level:g} % intervals', table.round(3))
     if csv: write(csv, table.to_csv(index=False))
-    if plot:
-        import matplotlib.pyplot as plt
-        plot_transfer(b, t)
-        plt.savefig(plot, dpi=150)
-        plt.close()
-        print(f'wrote {plot}')
+    if plot: write_figure(plot, plot_transfer(*pair).figure)

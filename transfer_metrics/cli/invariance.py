@@ -8,87 +8,126 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/invariance.html.md
 __all__ = ['invariance']
 
 # %% ../../nbs/cli/06_invariance.ipynb #2d3072d7
+from collections.abc import Mapping
+from inspect import signature
 from json import loads
 from pathlib import Path
-from typing import Any
-from .common import classifiers, command, names_in, numbers_in, one_set, one_thread, show, write
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from .common import classifiers, command, interval_text, names_in, numbers_in, one_thread
+from .common import show, unnamed, write, write_figure
 
 # %% ../../nbs/cli/06_invariance.ipynb #95622931
-def _configured(options, path):
-    "Options of a JSON file under those of the command line"
-    if not path: return options
+def _defaults(f):
+    "Default of each argument of a command"
+    return {k: p.default for k,p in signature(f).parameters.items()}
+
+def _text(value): return ','.join(map(str, value)) if isinstance(value, list) else value
+
+def _in_file(path):
+    "The options in a JSON file, named as arguments"
     if not Path(path).is_file(): raise ValueError(f'no such file: {path}')
     given = loads(Path(path).read_text())
     if not isinstance(given, dict):
         raise ValueError(f'{path} must hold a JSON object of options, got {type(given).__name__}')
-    names = {k.replace('-', '_'): v for k,v in given.items()}
-    defaults = _defaults(invariance)
-    if unknown := [k for k in names if k not in defaults or k=='config']:
-        raise ValueError(
-            f'{path}: unknown option {unknown[0]!r}; there are {", ".join(k for k in defaults if k!="config")}')
-    texts = {k: ','.join(map(str, v)) if isinstance(v, list) else v for k,v in names.items()}
-    for k,v in texts.items():
-        if not isinstance(v, type(defaults[k])) and not (isinstance(v, int) and isinstance(defaults[k], float)):
-            raise ValueError(f'{path}: {k} must be a {type(defaults[k]).__name__}, got {v!r}')
-    return options | {k: v for k,v in texts.items() if options[k]==defaults[k]}
+    return {k.replace('-', '_'): _text(v) for k,v in given.items()}
 
-def _defaults(f):
-    "Default of each argument of a command"
-    from inspect import signature
-    return {k: p.default for k,p in signature(f).parameters.items()}
+def _check_option(path, name, value, defaults):
+    "Refuse an option that there is not, or of another kind"
+    names = [k for k in defaults if k!='config']
+    if name not in names:
+        raise ValueError(f'{path}: unknown option {name!r}; there are {", ".join(names)}')
+    kind = type(defaults[name])
+    whole_number = kind is float and isinstance(value, int)
+    if isinstance(value, kind) or whole_number: return
+    raise ValueError(f'{path}: {name} must be a {kind.__name__}, got {value!r}')
+
+def _configured(options, path):
+    "Options of a JSON file under those of the command line"
+    if not path: return options
+    defaults = _defaults(invariance)
+    given = _in_file(path)
+    for k,v in given.items(): _check_option(path, k, v, defaults)
+    free = {k: v for k,v in given.items() if options[k]==defaults[k]}
+    return options|free
 
 # %% ../../nbs/cli/06_invariance.ipynb #a1689912
-def _image_sets(o):
+class _Material(NamedTuple):
+    "What is judged, and on what"
+    models:Mapping[str,Any]
+    interior:Any
+    exterior:Any
+    source:Any
+    heads:Mapping[str,Any]
+
+def _embedded(o):
+    "The networks that read digits, and their sets"
+    from transfer_metrics.invariance.evaluation import digits_domains
+    if o.images or o.exterior or o.source or o.train:
+        raise ValueError('--images, --exterior, --source and --train need --models')
+    return _Material(*digits_domains(n_interior=o.interior, seed=o.seed, progress=o.progress))
+
+def _own(o):
     "Models, interior and exterior sets, source images and heads, from the options"
-    from transfer_metrics.invariance.domains import Domain, interior_domain
+    from transfer_metrics.invariance.domains import Domain, floats, interior_domain
     from transfer_metrics.invariance.exterior import exterior_domain
-    from transfer_metrics.invariance.prediction import fit_head
-    if not o['models']:
-        if o['images'] or o['exterior'] or o['source'] or o['train']:
-            raise ValueError('--images, --exterior, --source and --train need --models')
-        from transfer_metrics.invariance.evaluation import digits_domains
-        return digits_domains(n_interior=o['interior'], seed=o['seed'], progress=o['progress'])
-    if not o['images']:
+    from transfer_metrics.invariance.recipes import fit_heads, one_set
+    if not o.images:
         raise ValueError('--models needs --images, labelled images from which the interior sets are made')
-    models = classifiers(o['models'], o['weights'], numbers_in(o['mean'], 'mean'), numbers_in(o['std'], 'std'))
-    read = dict(size=o['size'] or None, root=o['root'], download=True)
-    base = one_set(o['images'], **read)
-    outside = sum((exterior_domain(p, **read) for p in names_in(o['exterior'])), Domain((), lambda i: ()))
+    mean = numbers_in(o.mean, 'mean')
+    std = numbers_in(o.std, 'std')
+    models = classifiers(o.models, o.weights, mean, std)
+    where = dict(size=o.size or None, root=o.root, download=True)
+    base = one_set(o.images, **where)
+    exterior = Domain((), lambda i: ())
+    for path in names_in(o.exterior): exterior = exterior+exterior_domain(path, **where)
     heads = {}
-    if o['train']:
-        x = one_set(o['train'], **read).images
-        x = x.float()/255 if not x.is_floating_point() else x
-        heads = {k: [fit_head(m, x, task=t, seed=o['seed'], device=o['device'] or None, progress=o['progress']) for t
-            in ('rotation','jigsaw')] for k,m in models.items()}
-    return models,interior_domain(base.images, o['interior'], seed=o['seed'],
-        labels=base.labels),outside,one_set(o['source'], **read) if o['source'] else None,heads
+    if o.train:
+        images = floats(one_set(o.train, **where).images)
+        heads = fit_heads(models, images, seed=o.seed, device=o.device or None, progress=o.progress)
+    interior = interior_domain(base.images, o.interior, seed=o.seed, labels=base.labels)
+    source = one_set(o.source, **where) if o.source else None
+    return _Material(models, interior, exterior, source, heads)
 
 # %% ../../nbs/cli/06_invariance.ipynb #ff02ee7a
-def _draw_fits(frame, inside, path):
-    "Accuracy against each metric, a row for each model"
-    import matplotlib.pyplot as plt
-    from transfer_metrics.invariance.accuracy_fit import AccuracyFit, plot_fit
-    wide = frame.pivot(index=['model','set'], columns='metric', values='value')
-    models = list(dict.fromkeys(frame.model))
-    metrics = [k for k in dict.fromkeys(frame.metric) if k!='accuracy']
-    fig,axs = plt.subplots(len(models), len(metrics), figsize=(2.6*len(metrics),2.4*len(models)), squeeze=False,
-        constrained_layout=True, sharey=True)
-    for row,m in zip(axs, models, strict=True):
-        here = wide.loc[m].index.isin(inside)
-        for ax,k in zip(row, metrics, strict=True):
-            a = wide.loc[m][here]
-            b = wide.loc[m][~here].dropna(subset=['accuracy'])
-            if a[k].nunique()<2:
-                ax.set_axis_off()
-                continue
-            line:Any = AccuracyFit(n_boot=0) # `fit` is patched in
-            others = {'exterior': (b[k],b.accuracy)} if len(b) else None
-            plot_fit(line.fit(a[k], a.accuracy), others, xlabel=k.replace('_', ' '), ax=ax)
-            if ax is not axs[0,0]: ax.get_legend().remove()
-        row[0].set_ylabel(f'{m}: accuracy')
-    fig.savefig(path, dpi=150)
-    plt.close(fig)
-    print(f'wrote {path}')
+def _metrics(names):
+    "The metrics asked for and accuracy; `None` for all that there are"
+    from transfer_metrics.invariance.report import label_free_metrics
+    known = label_free_metrics()
+    for k in names:
+        if k not in known: raise ValueError(f'unknown metric {k!r}; there are {", ".join(known)}')
+    return list(dict.fromkeys([*names,'accuracy'])) if names else None
+
+def _evaluated(o, metrics):
+    "The table of metrics of each model on each set, and the sets"
+    from transfer_metrics.invariance.evaluation import evaluate
+    m = _own(o) if o.models else _embedded(o)
+    which = o.permutations
+    drawn:dict[str,Any] = dict(permutations=int(which) if which.isdigit() else which, seed=o.seed)
+    run:dict[str,Any] = dict(batch_size=o.batch_size, device=o.device or None, progress=o.progress)
+    kept:dict[str,Any] = dict(store=o.store or None, resume=not o.recalculate_results)
+    sets = m.interior+m.exterior
+    frame = evaluate(m.models, sets, source=m.source, heads=m.heads or None, metrics=metrics, **kept, **run, **drawn)
+    return frame,m
+
+def _show_accuracy(frame, m):
+    "Print how accurate each model is on the sets"
+    accuracy = frame[frame.metric=='accuracy'].groupby('model', sort=False).value
+    spread = accuracy.agg(['min','median','max']).round(3)
+    title = f'{len(m.interior)} interior and {len(m.exterior)} exterior image sets; accuracy of each model'
+    show(title, spread.rename_axis(None))
+
+def _show_fits(scores):
+    "Print how well each metric tells accuracy"
+    statistics = 'r2','spearman','mae'
+    cells = scores[scores.score.isin(statistics)]
+    cells = cells.assign(text=[interval_text(r) for r in cells.itertuples()])
+    wide = cells.pivot(index=['model','metric'], columns=['sets','score'], values='text')
+    rows = list(dict.fromkeys(zip(scores.model, scores.metric, strict=True)))
+    columns = [(sets,k) for sets in ('inside','outside') for k in statistics]
+    wide = wide.loc[rows, [c for c in columns if c in wide]]
+    title = 'How well each metric tells accuracy: line fitted inside, tried outside, with 95 % intervals over sets'
+    show(title, unnamed(wide))
 
 # %% ../../nbs/cli/06_invariance.ipynb #4d31b077
 @command()
@@ -122,35 +161,19 @@ def invariance(
     progress:bool=True, # show progress
 ) -> None: # Nothing: tables on stdout, files where asked for
     "Predict accuracy without labels, and say how well that works; with no arguments, on embedded digits"
-    o = _configured(dict(locals()), config)
-    from transfer_metrics.invariance.evaluation import evaluate, fit_scores
-    from transfer_metrics.invariance.report import label_free_metrics
-    if o['interior']<3: raise ValueError(f'--interior must be at least 3 sets to fit a line, got {o["interior"]}')
-    if o['recalculate_results'] and not o['store']:
+    o = SimpleNamespace(**_configured(dict(locals()), config))
+    from transfer_metrics.invariance.evaluation import fit_scores
+    from transfer_metrics.invariance.recipes import plot_fits
+    if o.interior<3: raise ValueError(f'--interior must be at least 3 sets to fit a line, got {o.interior}')
+    if o.recalculate_results and not o.store:
         raise ValueError('--recalculate-results needs --store, the file of results')
-    what = names_in(o['metrics'])
-    ps = o['permutations']
-    metric_names = label_free_metrics()
-    if unknown := [k for k in what if k not in metric_names]:
-        raise ValueError(f'unknown metric {unknown[0]!r}; there are {", ".join(metric_names)}')
-    with one_thread(small=not o['models']):
-        nets,inside,outside,known,heads = _image_sets(o)
-        frame = evaluate(nets, inside+outside, source=known, heads=heads or None,
-            metrics=list(dict.fromkeys([*what,'accuracy'])) if what else None, store=o['store'] or None,
-            resume=not o['recalculate_results'],
-                         batch_size=o['batch_size'], device=o['device'] or None, progress=o['progress'],
-                         permutations=int(ps) if ps.isdigit() else ps, seed=o['seed'])
-    if o['csv']: write(o['csv'], frame.to_csv(index=False))
-    scores = fit_scores(frame, inside, n_boot=o['n_boot'])
-    accuracy = frame[frame.metric=='accuracy'].groupby('model', sort=False).value
-    show(f'{len(inside)} interior and {len(outside)} exterior image sets; accuracy of each model',
-        accuracy.agg(['min','median','max']).round(3).rename_axis(None))
-    cells = scores[scores.score.isin(['r2','spearman','mae'])].assign(
-        text=lambda d: [f'{r.value:.2f} [{r.lo:.2f}, {r.hi:.2f}]' for r in d.itertuples()])
-    wide = cells.pivot(index=['model','metric'], columns=['sets','score'], values='text')
-    show('How well each metric tells accuracy: line fitted inside, tried outside, with 95 % intervals over sets',
-        wide[[c for c in ((a,b) for a in ('inside','outside') for b in ('r2','spearman','mae')) if c in wide]]
-          .loc[list(dict.fromkeys(zip(scores.model, scores.metric, strict=True)))].rename_axis(index=[None,None],
-          columns=[None,None]))
-    if o['fits']: write(o['fits'], scores.to_csv(index=False))
-    if o['plot']: _draw_fits(frame, inside.names, o['plot'])
+    metrics = _metrics(names_in(o.metrics))
+    with one_thread(small=not o.models): frame,m = _evaluated(o, metrics)
+    if o.csv: write(o.csv, frame.to_csv(index=False))
+    scores = fit_scores(frame, m.interior, n_boot=o.n_boot)
+    _show_accuracy(frame, m)
+    _show_fits(scores)
+    if o.fits: write(o.fits, scores.to_csv(index=False))
+    if o.plot:
+        axs = plot_fits(frame, m.interior.names)
+        write_figure(o.plot, axs[0,0].figure)

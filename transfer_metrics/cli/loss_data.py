@@ -9,25 +9,43 @@ __all__ = ['loss_data']
 
 # %% ../../nbs/cli/05_loss_data.ipynb #5def0c0c
 from pathlib import Path
+from typing import Any
 from .common import read_array, names_in, numbers_in, show, write, command
 
 # %% ../../nbs/cli/05_loss_data.ipynb #f8f25607
-def _representations(features, labels):
-    "Features by the names of their files and labels, or three representations of digits"
+def _given(features, labels):
+    "Features by the names of their files, labels, and what they are in words"
+    files = names_in(features)
+    x = {Path(f).stem: read_array(f) for f in files}
+    if len(x)<len(files): raise ValueError(f'the names of the files of --features must differ, got {features}')
+    n = len(next(iter(x.values())))
+    return x,read_array(labels),f'{labels}, {n} samples'
+
+def _embedded():
+    "Three representations of digits, labels, and what they are in words"
     import numpy as np
-    if bool(features)!=bool(labels):
-        raise ValueError('give --features and --labels, or neither for the embedded digits')
-    if features:
-        x = {Path(f).stem: read_array(f) for f in names_in(features)}
-        if len(x)<len(names_in(features)):
-            raise ValueError(f'the names of the files of --features must differ, got {features}')
-        return x,read_array(labels),f'{labels}, {len(next(iter(x.values())))} samples'
     from sklearn.datasets import load_digits
     from transfer_metrics.loss_data.representations import pca_repr, random_repr
     d = load_digits()
     pixels = (d.data/16).astype(np.float32)
-    return {'pixels': pixels, 'PCA 8': pca_repr(pixels, 8)(pixels),
-        'random 8': random_repr((64,), 8)(pixels)}, d.target, 'the embedded digits'
+    x = {'pixels': pixels}
+    x['PCA 8'] = pca_repr(pixels, 8)(pixels)
+    x['random 8'] = random_repr((64,), 8)(pixels)
+    return x,d.target,'the embedded digits'
+
+# what arguments are where they are left out, for data of your own and for the embedded digits
+_own = dict(hidden=(512,512), train_steps=4000, lr=1e-4)
+_digits = dict(hidden=(64,), train_steps=300, lr=1e-3)
+
+def _show_intervals(metrics, names):
+    "Print losses and code lengths with their intervals"
+    titles = dict(val_loss='Val loss', mdl='MDL')
+    some = metrics[metrics.metric.isin(list(titles))]
+    text = [f'{r.value:.4g} [{r.lo:.4g}, {r.hi:.4g}]' for r in some.itertuples()]
+    cells = some.assign(text=text, metric=some.metric.map(titles))
+    wide = cells.pivot(index=['n','metric'], columns='name', values='text')
+    wide = wide[names].sort_index(ascending=[True,False])
+    show('With 95 % intervals over seeds', wide.rename_axis(columns=None))
 
 # %% ../../nbs/cli/05_loss_data.ipynb #9def0960
 @command()
@@ -62,28 +80,28 @@ def loss_data(
     from transfer_metrics.loss_data.render import render_curve, render_latex
     from transfer_metrics.loss_data.sampling import split_rows
     if probe not in ('mlp','linear'): raise ValueError(f'--probe must be mlp or linear, got {probe!r}')
-    sizes = numbers_in(hidden, 'hidden', int)
+    given = dict(hidden=tuple(numbers_in(hidden, 'hidden', int)), train_steps=train_steps, lr=lr)
     at = numbers_in(ns, 'ns', int)
     eps = numbers_in(epsilons, 'epsilons')
-    x,y,what = _representations(features, labels)
-    own = numbers_in(points, 'points', int) or None
-    largest = max(own or [len(split_rows(y, seed=seed)[0])])
+    if bool(features)!=bool(labels):
+        raise ValueError('give --features and --labels, or neither for the embedded digits')
+    x,y,what = _given(features, labels) if features else _embedded()
+    training:dict[str,Any] = dict(_own if features else _digits)
+    training |= {k: v for k,v in given.items() if v}
+    own = numbers_in(points, 'points', int)
+    train,*_ = split_rows(y, seed=seed)
+    largest = max(own, default=len(train))
     if at and not 1<=min(at)<=max(at)<=largest:
         raise ValueError(f'--ns must be from 1 to {largest}, the largest training size, got {ns}')
-    df = loss_data_curve(x, y, probe=probe, hidden=tuple(sizes or ((512,512) if features else (64,))),
-        n_points=n_points, points=own,
-                         n_seeds=n_seeds, train_steps=train_steps or (4000 if features else 300),
-                         lr=lr or (1e-4 if features else 1e-3), batch_size=batch_size,
-                         whiten=None if whiten=='none' else whiten,
-                         device=device or None, matmul=matmul, store=store or None, seed=seed, progress=progress)
+    training |= dict(batch_size=batch_size, whiten=None if whiten=='none' else whiten, matmul=matmul)
+    sizes:dict[str,Any] = dict(n_points=n_points, points=own or None, n_seeds=n_seeds)
+    run:dict[str,Any] = dict(device=device or None, store=store or None, seed=seed, progress=progress)
+    df = loss_data_curve(x, y, probe=probe, **training, **sizes, **run)
     if curve: write(curve, df.to_csv(index=False))
     metrics = compute_metrics(df, at or None, eps, edge=edge, labels=y)
-    show(f'{probe} on {what}: losses in nats, {n_seeds} seeds, sums by the {edge} edge', metrics_table(metrics))
-    some = metrics[metrics.metric.isin(['val_loss','mdl'])]
-    cells = some.assign(text=[f'{r.value:.4g} [{r.lo:.4g}, {r.hi:.4g}]' for r in some.itertuples()],
-        metric=some.metric.map(dict(val_loss='Val loss', mdl='MDL')))
-    show('With 95 % intervals over seeds', cells.pivot(index=['n','metric'], columns='name',
-        values='text')[list(x)].sort_index(ascending=[True,False]).rename_axis(columns=None))
+    table = metrics_table(metrics)
+    show(f'{probe} on {what}: losses in nats, {n_seeds} seeds, sums by the {edge} edge', table)
+    _show_intervals(metrics, list(x))
     if csv: write(csv, metrics.to_csv(index=False))
     if latex: write(latex, render_latex(metrics))
     if plot:

@@ -30,7 +30,8 @@ def _parse(name, args):
     f,pos = all_commands()[name]
     p = anno_parser(f, prog=f'transfer-metrics {name}', pos=list(pos))
     setattr(p, 'error', _refuse) # noqa: B010 (argparse would print its usage as well)
-    return {k: v for k,v in vars(p.parse_args(args)).items() if k not in ('pdb','xtra')}
+    given = vars(p.parse_args(args))
+    return {k: v for k,v in given.items() if k not in ('pdb','xtra')}
 
 # %% ../../nbs/cli/01_main.ipynb #f728359f
 _usage = """usage: transfer-metrics COMMAND [OPTIONS]
@@ -59,7 +60,9 @@ def _do(name, args):
     if name in ('-h','--help','help'): print(_help())
     elif name in ('--version','version'): print(_version())
     else:
-        f,_ = all_commands()[known(name, all_commands(), 'command', see='transfer-metrics --help')]
+        every = all_commands()
+        known(name, every, 'command', see='transfer-metrics --help')
+        f,_ = every[name]
         f(**_parse(name, args))
 
 def _run(name, args):
@@ -69,7 +72,8 @@ def _run(name, args):
         print('transfer-metrics: interrupted; with --store the same command goes on from there', file=sys.stderr)
         return 130
     except (ValueError, OSError) as e:
-        print(f'transfer-metrics: error: {" ".join(str(e).split())}', file=sys.stderr)
+        line = ' '.join(str(e).split())
+        print(f'transfer-metrics: error: {line}', file=sys.stderr)
         return 2
     return 0
 
@@ -77,7 +81,8 @@ def main(
     argv:list[str]|None=None, # Arguments, by default those of the process
 ) -> int: # Exit status: 0, 2 for bad input, 130 if interrupted
     "Entry point of `transfer-metrics`"
-    name,*args = (sys.argv[1:] if argv is None else argv) or ['--help']
+    if argv is None: argv = sys.argv[1:]
+    name,*args = argv or ['--help']
     def warn(message, *args, **kwargs): print(f'transfer-metrics: warning: {message}', file=sys.stderr)
     with warnings.catch_warnings():
         warnings.simplefilter('default', UserWarning)

@@ -9,67 +9,72 @@ __all__ = ['rank']
 
 # %% ../../nbs/cli/03_rank.ipynb #3ec7ad73
 import sys
-from json import dumps, loads
 from pathlib import Path
-from typing import Any
-from .common import command, limited, names_in, read_array, saved_outputs, share_of, show, write
+from typing import Any, NamedTuple
+from .common import command, interval_text, limited, names_in, read_array, saved_outputs, share_of
+from .common import show, unnamed, write, write_figure, write_frames
 
 # %% ../../nbs/cli/03_rank.ipynb #ec8eace7
-def _embedded(batch_size, limit, progress, **kw):
-    "Outputs of the digits zoo on the target's training and test images, and its source accuracies"
-    import torch
-    from torch.utils.data import DataLoader
-    from transfer_metrics.datasets.digits import digits_loaders, digits_source, digits_zoo
-    from transfer_metrics.samples import stratified_subset
-    from transfer_metrics.distributed import shard
-    from transfer_metrics.models import outputs
-    # so that results do not depend on how batches are made
-    zoo = {k: m.double() for k,m in digits_zoo(progress=progress).items()}
-    def load(data):
-        return DataLoader(data, batch_size, collate_fn=lambda b: (torch.stack([x for x,_ in b]).double(),
-            torch.stack([y for _,y in b])))
-    train,test = (loader.dataset for loader in digits_loaders())
-    kept:Any = stratified_subset(train, limit) if limit else train
-    train = load(shard(kept))
-    def seen(loader): return {k: outputs(m, loader, progress=False, **kw) for k,m in zoo.items()}
-    outs,tested = (seen(loader) for loader in (train,load(test)))
-    for k,o in outs.items():
-        o.source = outputs(zoo[k], load(shard(digits_source(k).dataset)), progress=False, **kw)
-    return outs, tested, {k: m.source_accuracy for k,m in zoo.items()}
+class _Data(NamedTuple):
+    "Where labelled images lie"
+    dataset:str
+    root:str
+    split:str
+    images:str
+    npy:str
+    limit:int
+
+    def check(self):
+        "Refuse none and several, and folders that are not there"
+        if sum(map(bool, (self.dataset,self.images,self.npy)))!=1:
+            raise ValueError('--models needs the data to rank them for: one of --dataset, --images, --npy')
+        folder = self.images or self.npy
+        if folder and not Path(folder).is_dir(): raise ValueError(f'no such folder: {folder}')
+
+    def load(self, weights):
+        "The images, preprocessed as `weights` want it"
+        from transfer_metrics.datasets.images import load_dataset, load_images, load_npy
+        options = dict(weights=weights, limit=self.limit or None)
+        if self.dataset: return load_dataset(self.dataset, root=self.root, split=self.split, **options)
+        if self.images: return load_images(self.images, **options)
+        return load_npy(self.npy, **options)
 
 # %% ../../nbs/cli/03_rank.ipynb #9069795a
-def _pretrained(names, weights, dataset, root, split, images, npy, batch_size, limit, progress, **kw):
-    "Outputs of torchvision models, each on data preprocessed as its weights want it"
+def _seen(name, model, data, batch_size, **options):
+    "Outputs of a model on the share of the data that this process has"
     from torch.utils.data import DataLoader
-    from torchvision.models import get_model_weights
-    from transfer_metrics.datasets.images import load_dataset, load_images, load_models, load_npy
     from transfer_metrics.distributed import shard
     from transfer_metrics.models import outputs
-    if sum(map(bool, (dataset,images,npy)))!=1:
-        raise ValueError('--models needs the data to rank them for: one of --dataset, --images, --npy')
-    if not Path(images or npy or '.').is_dir(): raise ValueError(f'no such folder: {images or npy}')
+    loader = DataLoader(shard(data), batch_size=batch_size)
+    return outputs(model, loader, name=name, **options)
+
+def _pretrained(names, weights, data, batch_size, **options):
+    "Outputs of torchvision models, each on data preprocessed as its weights want it"
+    from torchvision.models import get_model_weights
+    from transfer_metrics.datasets.images import load_models
+    data.check()
     pretrained = None if weights.lower()=='none' else weights
     outs: dict[str,Any] = {}
     for name,m in load_models(names, weights=pretrained).items():
-        options = dict(weights=get_model_weights(name)[pretrained or 'DEFAULT'], limit=limit or None)
-        data = load_dataset(dataset, root=root, split=split,
-            **options) if dataset else (load_images if images else load_npy)(images or npy, **options)
-        try: outs[name] = outputs(m, DataLoader(shard(data), batch_size=batch_size), name=name, progress=progress, **kw)
+        wanted = get_model_weights(name)[pretrained or 'DEFAULT']
+        images = data.load(wanted)
+        try: outs[name] = _seen(name, m, images, batch_size, **options)
         except (RuntimeError, ValueError) as e: outs[name] = e # reported in its rows; the other models go on
     return outs
 
 # %% ../../nbs/cli/03_rank.ipynb #58473200
-def _halves(outs, seed=0):
-    "The same stratified halves of all outputs"
-    import numpy as np
-    from transfer_metrics.samples import stratified_subset
+def _halves(outs):
+    "The same halves of all outputs"
+    from transfer_metrics.experiments.recipes import stratified_halves
     if not outs: raise ValueError('--retrain needs at least one model whose forward pass succeeds')
-    n = len(next(iter(outs.values())))
-    if any(len(o)!=n for o in outs.values()):
+    if len(set(map(len, outs.values())))>1:
         raise ValueError('--retrain needs outputs of all models on the same samples')
-    a:Any = stratified_subset(next(iter(outs.values())).labels, n//2, seed=seed)
-    return {k: o.subset(a) for k,o in outs.items()}, {k: o.subset(np.setdiff1d(np.arange(n), a)) for k,
-        o in outs.items()}
+    return stratified_halves(outs)
+
+def _lacking(metric, out):
+    "What a metric needs and outputs do not have"
+    needs = ['probs' if a=='predicted' else a for a in metric.args]
+    return {a for a,need in zip(metric.args, needs, strict=True) if getattr(out, need) is None}
 
 def _allowed(metrics, outs):
     "The metrics asked for; without a choice, or with 'all', those that the outputs allow"
@@ -78,87 +83,99 @@ def _allowed(metrics, outs):
     if metrics not in ('','all') or not outs: return metrics or None
     some = next(iter(outs.values()))
     known = ranking.applicable()
-    lacks = {k: [a for a in known[k].args if getattr(some, 'probs' if a=='predicted' else a) is None] for k
-        in (known if metrics else ranking.default_metrics)}
-    if metrics and any(lacks.values()) and not place().rank:
-        print(f'transfer-metrics: left out {", ".join(k for k,v in lacks.items() if v)}, for want of '
-            f'{", ".join(sorted({a for v in lacks.values() for a in v}))}', file=sys.stderr)
-    return ','.join(k for k,v in lacks.items() if not v)
-
-def _retrained(train, test):
-    "Accuracy of each model with a new head"
-    from transfer_metrics.experiments.retrain_head import retrain_head
-    return {k: retrain_head(o.features, o.labels, (test[k].features, test[k].labels)) for k,
-        o in train.items() if o.features is not None}
+    among = known if metrics else ranking.default_metrics
+    lacks = {k: _lacking(known[k], some) for k in among}
+    left_out = [k for k,v in lacks.items() if v]
+    if metrics and left_out and not place().rank:
+        wanting = sorted(set().union(*lacks.values()))
+        print(f'transfer-metrics: left out {", ".join(left_out)}, for want of {", ".join(wanting)}', file=sys.stderr)
+    return ','.join(k for k in lacks if k not in left_out)
 
 # %% ../../nbs/cli/03_rank.ipynb #521332f6
 def _given(probs, features, labels, limit):
     "Outputs from .npy files"
     from transfer_metrics.models import Outputs
-    arrays = dict(probs=read_array(probs) if probs else None, features=read_array(features) if features else None,
-        labels=read_array(labels))
-    return {Path(probs or features).stem: share_of(limited(Outputs(**arrays), limit))}
+    given = dict(probs=probs, features=features, labels=labels)
+    arrays = {k: read_array(path) for k,path in given.items() if path}
+    out = limited(Outputs(**arrays), limit)
+    return {Path(probs or features).stem: share_of(out)}
 
 def _device(device):
     "Where models run: under `torchrun`, `cuda` is the GPU of this process"
     import torch
     from transfer_metrics.distributed import place
-    return f'cuda:{torch.cuda.current_device()}' if device=='cuda' and place().world>1 else device or None
+    if device=='cuda' and place().world>1: return f'cuda:{torch.cuda.current_device()}'
+    return device or None
 
 def _scored(outs, test, metrics, retrain, source_accuracy, progress):
     "The table of scores, and where heads shall be retrained, outputs on all samples to train and to test them on"
     from transfer_metrics.distributed import agreed, of_all, place
-    from transfer_metrics.model_selection.ranking import score_shards
     from transfer_metrics.model_selection import ranking
     outs = agreed(outs)
     failed = {k: o for k,o in outs.items() if isinstance(o, Exception)}
     outs = {k: o for k,o in outs.items() if k not in failed}
-    full = {k: of_all(o) for k,o in outs.items()} if retrain or test is not None else None
+    full = None
+    if retrain or test is not None: full = {k: of_all(o) for k,o in outs.items()}
     if retrain and test is None:
         full,test = _halves(full)
         outs = {k: share_of(o) for k,o in full.items()}
     fs = ranking.metric_functions(_allowed(metrics, outs))
-    if place().world>1: scores = score_shards(outs|failed, fs, source_accuracy=source_accuracy, progress=False)
+    several = place().world>1
+    every = outs|failed
+    if several: scores = ranking.score_shards(every, fs, source_accuracy=source_accuracy, progress=False)
     else:
-        scores = ranking.score_models(outs|failed, metrics=fs, source_accuracy=source_accuracy,
-            progress=progress and len(outs)>1)
+        bar = progress and len(outs)>1
+        scores = ranking.score_models(every, metrics=fs, source_accuracy=source_accuracy, progress=bar)
     if (scores.error!='').all(): raise ValueError(f'no score could be computed: {scores.error[0]}')
     return scores,full,test
 
 # %% ../../nbs/cli/03_rank.ipynb #506a3b52
-def _report(scores, outs, test, what, csv, json, plot):
-    "Print the tables, write the files"
-    import pandas as pd
+def _show_scores(scores, what):
+    "Print the ranking"
     from transfer_metrics.model_selection import ranking
-    n = scores.n.max()
-    wide = scores.pivot(index='model', columns='metric', values='value')[list(dict.fromkeys(scores.metric))]
     ranks = ranking.rank(scores)
-    show(f'Scores on {what}{n} labelled samples, best mean rank first (higher is better)',
-        wide.loc[ranks.index].assign(**{'mean rank': ranks['mean']}).round(3).rename_axis(None).rename_axis(None,
-        axis=1))
+    wide = scores.pivot(index='model', columns='metric', values='value')
+    wide = wide.loc[ranks.index, list(dict.fromkeys(scores.metric))]
+    wide['mean rank'] = ranks['mean']
+    n = scores.n.max()
+    title = f'Scores on {what}{n} labelled samples, best mean rank first (higher is better)'
+    show(title, unnamed(wide.round(3)))
     for r in scores[scores.error!=''].itertuples():
         print(f'transfer-metrics: {r.model}, {r.metric}: {r.error}', file=sys.stderr)
-    result = {'scores': scores}
-    if test is not None:
-        accuracy = pd.Series(_retrained(outs, test), name='accuracy')
-        show(f'Accuracy of a retrained head on {len(next(iter(test.values())))} other samples',
-            accuracy.sort_values(ascending=False).round(3).to_frame())
-        result['accuracy'] = accuracy.rename_axis('model').reset_index()
-        if len(accuracy)>1:
-            result['agreement'] = a = ranking.agreement(scores, accuracy)
-            cells = a.assign(text=[f'{r.value:.2f} [{r.lo:.2f}, {r.hi:.2f}]' for r in a.itertuples()])
-            show(f'Agreement of scores with accuracy over {len(accuracy)} models, with 95 % intervals',
-                cells.pivot(index='metric', columns='statistic', values='text')
-                  .loc[list(dict.fromkeys(a.metric)), ['spearman','kendall','weighted_kendall','regret@1']].rename_axis(
-                  None).rename_axis(None, axis=1))
+
+def _show_agreement(scores, accuracy):
+    "Print how well the scores agree with accuracy; the table of it"
+    from transfer_metrics.model_selection import ranking
+    found = ranking.agreement(scores, accuracy)
+    cells = found.assign(text=[interval_text(r) for r in found.itertuples()])
+    wide = cells.pivot(index='metric', columns='statistic', values='text')
+    metrics = list(dict.fromkeys(found.metric))
+    wide = wide.loc[metrics, ['spearman','kendall','weighted_kendall','regret@1']]
+    title = f'Agreement of scores with accuracy over {len(accuracy)} models, with 95 % intervals'
+    show(title, unnamed(wide))
+    return found
+
+def _show_accuracy(scores, train, test):
+    "Print the accuracies of retrained heads, and what the scores say about them; the tables by name"
+    import pandas as pd
+    from transfer_metrics.experiments.recipes import retrained_accuracy
+    accuracy = pd.Series(retrained_accuracy(train, test), name='accuracy')
+    ordered = accuracy.sort_values(ascending=False)
+    n = len(next(iter(test.values())))
+    show(f'Accuracy of a retrained head on {n} other samples', ordered.round(3).to_frame())
+    tables = {'accuracy': accuracy.rename_axis('model').reset_index()}
+    if len(accuracy)>1: tables['agreement'] = _show_agreement(scores, accuracy)
+    return tables
+
+def _report(scores, train, test, what, csv, json, plot):
+    "Print the tables, write the files"
+    from transfer_metrics.model_selection.ranking import plot_ranking
+    _show_scores(scores, what)
+    tables = {'scores': scores}
+    if test is not None: tables |= _show_accuracy(scores, train, test)
     if csv: write(csv, scores.to_csv(index=False))
-    if json: write(json, dumps({k: loads(v.to_json(orient='records')) for k,v in result.items()}, indent=1))
-    if plot:
-        import matplotlib.pyplot as plt
-        ranking.plot_ranking(scores)
-        plt.savefig(plot, dpi=150)
-        plt.close()
-        print(f'wrote {plot}')
+    if json: write_frames(json, tables)
+    if plot: write_figure(plot, plot_ranking(scores).figure)
 
 # %% ../../nbs/cli/03_rank.ipynb #5c4bad81
 @command()
@@ -189,11 +206,13 @@ def rank(
 ) -> None: # Nothing: tables on stdout, files where asked for
     "Score and rank models for a labelled data set; with no arguments, on the embedded digits zoo"
     from transfer_metrics.distributed import joined
+    from transfer_metrics.experiments.recipes import digits_outputs
     if limit<0 or batch_size<1:
         raise ValueError(f'--limit must be 0 or more and --batch-size 1 or more, got {limit} and {batch_size}')
-    if sum(map(bool, (models,outputs,probs or features)))>1:
+    arrays = probs or features
+    if sum(map(bool, (models,outputs,arrays)))>1:
         raise ValueError('give one of --models, --outputs, or --probs and --features with --labels')
-    if (probs or features) and not labels:
+    if arrays and not labels:
         raise ValueError('--probs and --features need --labels, a .npy file with one label a sample')
     if (dataset or images or npy) and not models: raise ValueError('--dataset, --images and --npy need --models')
     with joined() as (process,_):
@@ -201,13 +220,14 @@ def rank(
         progress = progress and not process
         test = source_accuracy = None
         if models:
-            outs = _pretrained(models, weights, dataset, root, split, images, npy, batch_size, limit, progress,
-                device=_device(device))
+            data = _Data(dataset, root, split, images, npy, limit)
+            outs = _pretrained(models, weights, data, batch_size, progress=progress, device=_device(device))
         elif outputs: outs = saved_outputs(names_in(outputs), limit)
-        elif probs or features: outs = _given(probs, features, labels, limit)
+        elif arrays: outs = _given(probs, features, labels, limit)
         else:
-            (outs,test,source_accuracy),what = _embedded(batch_size, limit, progress,
-                device=_device(device)),'the embedded digits zoo, '
+            run = dict(batch_size=batch_size, device=_device(device), progress=progress)
+            outs,test,source_accuracy = digits_outputs(limit=limit, **run)
+            what = 'the embedded digits zoo, '
         scores,outs,test = _scored(outs, test, metrics, retrain, source_accuracy, progress)
     if process: return # the first one speaks for all
     _report(scores, outs, test, what, csv, json, plot)

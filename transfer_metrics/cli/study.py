@@ -9,127 +9,108 @@ __all__ = ['study']
 
 # %% ../../nbs/cli/07_study.ipynb #51692027
 import sys
-from json import dumps, loads
 from pathlib import Path
-from typing import Any
-from .common import names_in, numbers_in, saved_outputs, show, write, command
-from .common import classifiers, one_set, one_thread
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from .common import classifiers, command, interval_text, names_in, numbers_in, one_thread
+from .common import saved_outputs, show, unnamed, write, write_figure, write_frames
 
 # %% ../../nbs/cli/07_study.ipynb #99c2ecbf
-# of each experiment: how its tasks are drawn (from data of your own, and from digits), methods, digits models and
-# number of tasks
-_plans:dict[str,dict] = {
-    'correlation': dict(own={}, digits={}, methods='retrain_head', sources='low,upside_down', tasks=60),
-    'small-data': dict(own=dict(classes=5, per_class=50), digits=dict(classes=5, per_class=10), methods='retrain_head',
-    sources='low,upside_down', tasks=60),
-    'imbalanced': dict(own=dict(classes=5, imbalance=(30,60)), digits=dict(classes=5, imbalance=(3,40)),
-    methods='retrain_head', sources='low,upside_down', tasks=60),
-    'meta': dict(own=dict(classes=5, per_class=10), digits=dict(classes=5, per_class=5), methods='meta_transfer',
-    sources='low', tasks=40),
-    'convergence': dict(own={}, digits={}, methods='fine_tune,from_scratch', sources='upside_down', tasks=20),
-    'selection': dict(own={}, digits={}, methods='retrain_head', sources='all', tasks=10)}
-
-def _plan(experiment):
-    "The plan of an experiment"
-    import difflib
-    if experiment in _plans: return _plans[experiment]
-    near = difflib.get_close_matches(experiment, _plans, n=1)
-    raise ValueError(f'unknown experiment {experiment!r}{f", did you mean {near[0]}?" if near else ""}; there are '
-        f'{", ".join(_plans)}')
-
 def _range(text, name, single=int):
-    "A number, or a pair from `a-b`; nothing after the dash is `None`"
+    "A number, or a pair from `a-b`; nothing after the dash is `None`; `None` for no text"
+    if not text: return None
     a,dash,b = text.partition('-')
-    try: return (int(a),int(b) if b else None) if dash else single(a)
+    try:
+        if not dash: return single(a)
+        return int(a),int(b) if b else None
     except ValueError: raise ValueError(f'--{name} must be a number or a range such as 2-10, got {text!r}') from None
 
 # %% ../../nbs/cli/07_study.ipynb #7b915043
+class _Material(NamedTuple):
+    "What is studied"
+    sources:dict[str,Any]
+    data:Any
+    test:Any
+    accuracy:Any # of each source on its own task
+
 def _zoo(names, progress):
-    "Embedded models by name, training and test images, and the accuracy of each model on its own task"
-    from transfer_metrics.datasets.digits import digits_task, digits_zoo
-    zoo = digits_zoo(progress=progress)
-    d = digits_task()
-    chosen = list(zoo) if names=='all' else names_in(names)
-    if unknown := [k for k in chosen if k not in zoo]:
-        raise ValueError(f'--sources: unknown model {unknown[0]!r}; there are all, {", ".join(zoo)}')
-    # float64: the same on every machine
-    return {k: zoo[k].double() for k in chosen},(d.x.double(),d.y),(d.x_test.double(),
-        d.y_test),{k: zoo[k].source_accuracy for k in chosen}
+    "Embedded models and their data"
+    from transfer_metrics.datasets.digits import digits_sources
+    from transfer_metrics.experiments.recipes import digits_study
+    chosen = list(digits_sources) if names=='all' else names_in(names)
+    for k in chosen:
+        if k not in digits_sources:
+            raise ValueError(f'--sources: unknown model {k!r}; there are all, {", ".join(digits_sources)}')
+    return _Material(*digits_study(chosen, progress=progress))
+
+def _saved(outputs, test_outputs):
+    "Files of outputs"
+    outs = saved_outputs(names_in(outputs), 0)
+    held = saved_outputs(names_in(test_outputs), 0)
+    if not held: return _Material(outs, None, None, None)
+    if len(held)!=len(outs):
+        raise ValueError('--test-outputs must have a file for each of --outputs, in the same order, '
+                         f'got {len(held)} for {len(outs)}')
+    pairs = zip(outs.values(), held.values(), strict=True)
+    return _Material(dict(zip(outs, pairs, strict=True)), None, None, None)
 
 def _images(path, o):
     "Images in [0, 1] and labels of an image set"
-    s = one_set(path, size=o['size'] or None, root=o['root'], download=True)
-    if s.labels is None:
-        raise ValueError(
-            f'{path} must be labelled: one folder of pictures for each class, or labels.npy beside data.npy')
-    return (s.images if s.images.is_floating_point() else s.images.float()/255),s.labels
+    from transfer_metrics.invariance.recipes import labelled_images
+    return labelled_images(path, size=o.size or None, root=o.root, download=True)
+
+def _own(o):
+    "Models and images"
+    mean = numbers_in(o.mean, 'mean')
+    std = numbers_in(o.std, 'std')
+    models = classifiers(o.models, o.weights, mean, std)
+    data = _images(o.images, o)
+    test = _images(o.test_images, o) if o.test_images else None
+    return _Material(models, data, test, None)
+
+# %% ../../nbs/cli/07_study.ipynb #b6f3e204
+def _check_sources(o):
+    "Refuse options that do not go together"
+    if bool(o.models)!=bool(o.images):
+        raise ValueError('--models needs --images, labelled images to draw tasks from, and --images needs --models')
+    if o.models and o.outputs: raise ValueError('give one of --outputs or --models with --images')
+    if o.sources and (o.models or o.outputs):
+        raise ValueError('--sources chooses embedded models, it does not go with --outputs or --models')
+    without_outputs = o.test_outputs and not o.outputs
+    without_images = (o.test_images or o.train_images) and not o.images
+    if without_outputs or without_images:
+        raise ValueError('--test-outputs needs --outputs, --test-images and --train-images need --images')
 
 def _material(o, plan):
     "Sources, data, test set and source accuracies, from the options"
-    if bool(o['models'])!=bool(o['images']):
-        raise ValueError('--models needs --images, labelled images to draw tasks from, and --images needs --models')
-    if o['models'] and o['outputs']: raise ValueError('give one of --outputs or --models with --images')
-    if o['sources'] and (o['models'] or o['outputs']):
-        raise ValueError('--sources chooses embedded models, it does not go with --outputs or --models')
-    if (o['test_outputs'] and not o['outputs']) or ((o['test_images'] or o['train_images']) and not o['images']):
-        raise ValueError('--test-outputs needs --outputs, --test-images and --train-images need --images')
-    if o['outputs']:
-        outs = saved_outputs(names_in(o['outputs']), 0)
-        held = saved_outputs(names_in(o['test_outputs']), 0)
-        if held and len(held)!=len(outs):
-            raise ValueError(
-                f'--test-outputs must have a file for each of --outputs, in the same order, got {len(held)} for '
-                f'{len(outs)}')
-        return {k: (a,b) if b else a for (k,a),b in zip(outs.items(), held.values() or [None]*len(outs),
-            strict=True)},None,None,None
-    if o['models']:
-        return classifiers(o['models'], o['weights'], numbers_in(o['mean'], 'mean'),
-            numbers_in(o['std'], 'std')),_images(o['images'], o),_images(o['test_images'],
-            o) if o['test_images'] else None,None
-    return _zoo(o['sources'] or plan['sources'], o['progress'])
+    _check_sources(o)
+    if o.outputs: return _saved(o.outputs, o.test_outputs)
+    if o.models: return _own(o)
+    return _zoo(o.sources or plan.sources, o.progress)
 
 # %% ../../nbs/cli/07_study.ipynb #7511500a
-def _training_images(o):
-    "For each model by name, labelled images to train a few-shot learner on, or `None`"
-    if o['models']:
-        train = _images(o['train_images'], o) if o['train_images'] else None
-        return lambda name: train
-    from transfer_metrics.datasets.digits import digits_source_task
-    def drawn(name):
-        x,y,*_ = digits_source_task(name)
-        return x.double(),y
-    return drawn
-
 def _learners(sources, o):
     "Few-shot learners around models, trained on episodes; where there are no images to do so, the models"
-    from transfer_metrics.experiments.meta_transfer import CNAPs
-    images = _training_images(o)
-    made = dict(sources)
-    for k,m in sources.items():
-        if (train := images(k)) is None: continue
-        c = len(set(train[1].tolist()))
-        made[k] = CNAPs(m.to(o['device'] or 'cpu'), train[0][:1], seed=o['seed'])
-        n_episodes = o['episodes'] or (400 if o['models'] else 150)
-        classes = max(2, min(5, c//2)),min(20, c)
-        made[k].meta_train(train, n_episodes=n_episodes, classes=classes, seed=o['seed'], progress=o['progress'])
-    return made
+    from transfer_metrics.experiments.recipes import digits_source_images, few_shot_learners
+    n_episodes = o.episodes or (400 if o.models else 150)
+    images = {}
+    if not o.models: images = digits_source_images(sources)
+    elif o.train_images: images = dict.fromkeys(sources, _images(o.train_images, o))
+    run = dict(device=o.device or 'cpu', seed=o.seed, progress=o.progress)
+    return few_shot_learners(sources, images, n_episodes=n_episodes, **run)
 
 # %% ../../nbs/cli/07_study.ipynb #2147b11e
-def _draw(o, plan, sources, data, test):
-    "Tasks from the labels of the data, by the plan and the options"
-    from transfer_metrics.experiments.tasks import random_tasks
-    some = next(iter(sources.values()))
-    y,held = (data[1],test[1] if test else None) if data else (some[0].labels,some[1].labels) if isinstance(some,
-        tuple) else (some.labels,None)
-    if y is None: raise ValueError('--outputs must have labels')
-    own = bool(o['outputs'] or o['models'])
-    draw:dict[str,Any] = dict(plan['own' if own else 'digits'])
-    if o['imbalance']: draw.pop('per_class', None)
-    if o['per_class']: draw.pop('imbalance', None)
-    given = dict(classes=_range(o['classes'], 'classes') if o['classes'] else None, per_class=o['per_class'] or None,
-        imbalance=_range(o['imbalance'], 'imbalance', float) if o['imbalance'] else None)
-    return random_tasks(y, o['tasks'] or (200 if own else plan['tasks']), test=held if held is not None else o['test'],
-        seed=o['seed'], **draw|{k: v for k,v in given.items() if v is not None})
+def _draw(experiment, o, m):
+    "Tasks from the labels of the data, by the recipe and the options"
+    from transfer_metrics.experiments.recipes import recipe_tasks, study_labels
+    labels,held = study_labels(m.sources, m.data, m.test)
+    if labels is None: raise ValueError('--outputs must have labels')
+    digits = not (o.outputs or o.models)
+    classes = _range(o.classes, 'classes')
+    imbalance = _range(o.imbalance, 'imbalance', float)
+    sizes = dict(classes=classes, per_class=o.per_class or None, imbalance=imbalance)
+    test = o.test if held is None else held
+    return recipe_tasks(experiment, labels, test=test, digits=digits, n_tasks=o.tasks, seed=o.seed, **sizes)
 
 def _kept(store, resume, experiment):
     "The file that keeps results, or `None`"
@@ -139,102 +120,103 @@ def _kept(store, resume, experiment):
     return path or None
 
 # %% ../../nbs/cli/07_study.ipynb #e7f8d864
+def _text(row, digits):
+    "A value, with its interval if it has one; nothing for no value"
+    if row.lo==row.lo: return interval_text(row, digits)
+    return f'{row.value:.{digits}f}' if row.value==row.value else ''
+
 def _cells(d, index, column, digits=2):
     "A table of `value [lo, hi]`, rows and columns in the order in which they come"
     index = [k for k in index if d[k].nunique()>1] or index[-1:]
-    text = d.assign(text=[f'{r.value:.{digits}f} [{r.lo:.{digits}f}, {r.hi:.{digits}f}]' if r.lo==r.lo
-        else f'{r.value:.{digits}f}' if r.value==r.value else '' for r in d.itertuples()]).pivot(index=index,
-        columns=column, values='text')
-    rows = list(dict.fromkeys(d[index].itertuples(index=False, name=None)))
-    return text.loc[rows if len(index)>1 else [r[0] for r in rows],
-        list(dict.fromkeys(d[column]))].rename_axis(index=[None]*len(index), columns=[None]).fillna('')
+    cells = d.assign(text=[_text(r, digits) for r in d.itertuples()])
+    wide = cells.pivot(index=index, columns=column, values='text')
+    rows = d.set_index(index).index.unique()
+    return unnamed(wide.loc[rows, d[column].unique()]).fillna('')
 
-def _correlation(frame, o, kw):
-    from transfer_metrics.experiments.readings import correlations
-    d = correlations(frame, errors='drop', **kw)
-    show("Pearson's correlation of scores with accuracy, with 95 % intervals over tasks; by what is the same or taken "
-        "away", _cells(d[d.statistic=='pearson'], ['source','method','score'], 'given'))
-    return dict(correlations=d)
+def _show_correlations(tables, o):
+    d = tables['correlations']
+    title = ("Pearson's correlation of scores with accuracy, with 95 % intervals over tasks; "
+             'by what is the same or taken away')
+    show(title, _cells(d[d.statistic=='pearson'], ['source','method','score'], 'given'))
 
-def _levels(frame, o, kw):
-    from transfer_metrics.experiments.readings import correlations, levels
-    d = levels(frame, o['score'], o['levels'], errors='drop', **kw)
-    show(f'Mean accuracy in {o["levels"]} levels of {o["score"]}, 1 the lowest, with 95 % intervals over tasks (five '
-        f'or more)', _cells(d.assign(level=[f'level {i}' for i in d.level]), ['source','method'], 'level'))
-    show('Tasks in each level', d.pivot(index=['source','method'], columns='level',
-        values='tasks').rename_axis(index=[None]*2, columns=[None]).add_prefix('level '))
-    c = correlations(frame, o['score'], errors='drop', **kw)
-    show(f'Correlation of {o["score"]} with accuracy', _cells(c[c.given=='nothing'], ['source','method'], 'statistic'))
-    return dict(levels=d, correlations=c)
+def _show_levels(tables, o):
+    d = tables['levels']
+    named = d.assign(level=[f'level {i}' for i in d.level])
+    title = f'Mean accuracy in {o.levels} levels of {o.score}, 1 the lowest, with 95 % intervals over tasks'
+    show(f'{title} (five or more)', _cells(named, ['source','method'], 'level'))
+    sizes = d.pivot(index=['source','method'], columns='level', values='tasks')
+    show('Tasks in each level', unnamed(sizes).add_prefix('level '))
+    c = tables['correlations']
+    title = f'Correlation of {o.score} with accuracy'
+    show(title, _cells(c[c.given=='nothing'], ['source','method'], 'statistic'))
 
-def _convergence(frame, o, kw):
-    from transfer_metrics.experiments.readings import convergence
-    d = convergence(frame, o['score'], o['levels'], errors='drop', **kw)
-    some = sorted({1, (1+d.epoch.max())//2, d.epoch.max()})
-    shown = d[d.epoch.isin(some) & (d.tasks>0)].assign(
-        level=lambda d: [f'{i} ({k} task{"s" if k>1 else ""})' for i,k in zip(d.level, d.tasks, strict=True)],
-        epoch=lambda d: [f'epoch {e}' for e in d.epoch])
-    show(f'Accuracy of fine-tuning less that of training from scratch at its end, by level of {o["score"]}',
-        _cells(shown, ['source','level'], 'epoch'))
-    return dict(convergence=d)
+def _level_name(level, n): return f'{level} ({n} task{"s" if n>1 else ""})'
 
-def _selection(frame, o, kw):
-    from transfer_metrics.experiments.readings import selection
-    d = selection(frame, errors='drop', **kw)
-    show(f'How well each score chooses among {d.models[0]} models, mean over {d.tasks[0]} tasks, with 95 % intervals',
-        _cells(d, ['score'], 'statistic', 3))
-    return dict(selection=d)
+def _show_convergence(tables, o):
+    d = tables['convergence']
+    last = d.epoch.max()
+    some = {1, (1+last)//2, last}
+    shown = d[d.epoch.isin(some) & (d.tasks>0)]
+    levels = [_level_name(i, n) for i,n in zip(shown.level, shown.tasks, strict=True)]
+    shown = shown.assign(level=levels, epoch=[f'epoch {e}' for e in shown.epoch])
+    title = f'Accuracy of fine-tuning less that of training from scratch at its end, by level of {o.score}'
+    show(title, _cells(shown, ['source','level'], 'epoch'))
 
-_readings = {'correlation': _correlation, 'small-data': _levels, 'imbalanced': _levels, 'meta': _levels,
-    'convergence': _convergence, 'selection': _selection}
+def _show_selection(tables, o):
+    d = tables['selection']
+    title = f'How well each score chooses among {d.models[0]} models, mean over {d.tasks[0]} tasks'
+    show(f'{title}, with 95 % intervals', _cells(d, ['score'], 'statistic', 3))
+
+_show = dict(
+    correlations=_show_correlations,
+    levels=_show_levels,
+    convergence=_show_convergence,
+    selection=_show_selection)
 
 # %% ../../nbs/cli/07_study.ipynb #4b063aa0
-def _draw_plot(frame, experiment, o, path):
-    "The picture of an experiment"
-    import matplotlib.pyplot as plt
-    from transfer_metrics.experiments import readings as e
-    if experiment=='selection': e.plot_selection(frame, errors='drop')
-    elif _readings[experiment] is _levels: e.plot_levels(frame, o['score'], o['levels'], errors='drop')
-    else:
-        names = list(dict.fromkeys(frame.source))
-        fig,axs = plt.subplots(1, len(names), figsize=(4.6*len(names),3.4), squeeze=False, constrained_layout=True,
-            sharey=True)
-        for ax,k in zip(axs[0], names, strict=True):
-            one = frame[frame.source==k]
-            if experiment=='convergence': e.plot_convergence(one, o['score'], o['levels'], ax=ax, errors='drop')
-            else: e.plot_correlation(one, o['score'], ax=ax, errors='drop')
-            if len(names)>1: ax.set_title(k, fontsize=9)
-    plt.savefig(path, dpi=150)
-    plt.close()
-    print(f'wrote {path}')
+def _methods(o, plan):
+    "Names of methods, that outputs allow"
+    methods = names_in(o.methods or plan.methods)
+    for k in methods:
+        if o.outputs and k!='retrain_head':
+            raise ValueError(f'{k} needs models: with --outputs only new heads can be trained, '
+                             '--methods retrain_head; or give --models and --images')
+    return methods
+
+def _training(o):
+    "Options of the methods that train in epochs"
+    from transfer_metrics.experiments.recipes import digits_training
+    training = {} if o.models else dict(digits_training)
+    if o.epochs: training['epochs'] = o.epochs
+    if o.lr: training['lr'] = o.lr
+    return {k: training for k in ('fine_tune','from_scratch')}
+
+def _tell_errors(frame):
+    "What could not be measured, on stderr; `ValueError` if no accuracy could be"
+    bad = frame[frame.error!='']
+    accuracies = frame[frame.kind=='accuracy'].error
+    if len(bad) and (accuracies!='').all(): raise ValueError(f'no accuracy could be measured: {accuracies.iloc[0]}')
+    for r in bad.drop_duplicates(['source','name','error']).itertuples():
+        print(f'transfer-metrics: {r.source}, {r.name}, {r.task}: {r.error}', file=sys.stderr)
 
 def _measure(experiment, o, plan):
     "The table of results, and what it is of in words"
     from transfer_metrics.experiments.study import study
-    sources,data,test,accuracy = _material(o, plan)
-    if experiment=='selection' and len(sources)<2:
-        raise ValueError(f'selection needs at least two models to choose from, got only {next(iter(sources))}')
-    tasks = _draw(o, plan, sources, data, test)
-    methods = names_in(o['methods'] or plan['methods'])
-    if o['outputs'] and (more := [k for k in methods if k!='retrain_head']):
-        raise ValueError(
-            f'{more[0]} needs models: with --outputs only new heads can be trained, --methods retrain_head; or give '
-            f'--models and --images')
-    if 'meta_transfer' in methods: sources = _learners(sources, o)
-    training = ({} if o['models'] else dict(epochs=12, lr=.05, batch_size=16)) | {k: v for k,
-        v in dict(epochs=o['epochs'], lr=o['lr']).items() if v}
-    frame = study(experiment, sources, data, tasks, test=test, methods=methods, metrics=o['metrics'] or None,
-        source_accuracy=accuracy if experiment=='selection' else None,
-                  options={k: training for k in methods if k in ('fine_tune','from_scratch')}, store=o['store'],
-                  device=o['device'] or None, batch_size=o['batch_size'], progress=o['progress'])
-    bad = frame[frame.error!='']
-    if len(bad) and (frame[frame.kind=='accuracy'].error!='').all():
-        raise ValueError(f'no accuracy could be measured: {bad[bad.kind=="accuracy"].error.iloc[0]}')
-    for r in bad.drop_duplicates(['source','name','error']).itertuples():
-        print(f'transfer-metrics: {r.source}, {r.name}, {r.task}: {r.error}', file=sys.stderr)
-    models = f'{len(sources)} model{"s" if len(sources)>1 else ""}'
-    data = o['outputs'] or o['images'] or 'the embedded digits'
-    return frame,f'{models}, {len(tasks)} tasks of {data}'
+    m = _material(o, plan)
+    if experiment=='selection' and len(m.sources)<2:
+        raise ValueError(f'selection needs at least two models to choose from, got only {next(iter(m.sources))}')
+    tasks = _draw(experiment, o, m)
+    methods = _methods(o, plan)
+    sources = _learners(m.sources, o) if 'meta_transfer' in methods else m.sources
+    options = {k: v for k,v in _training(o).items() if k in methods}
+    accuracy = m.accuracy if experiment=='selection' else None
+    what = dict(test=m.test, methods=methods, metrics=o.metrics or None, source_accuracy=accuracy, options=options)
+    run = dict(store=o.store, device=o.device or None, batch_size=o.batch_size, progress=o.progress)
+    frame = study(experiment, sources, m.data, tasks, **what, **run)
+    _tell_errors(frame)
+    n = len(sources)
+    data = o.outputs or o.images or 'the embedded digits'
+    return frame,f'{n} model{"s" if n>1 else ""}, {len(tasks)} tasks of {data}'
 
 # %% ../../nbs/cli/07_study.ipynb #f7541968
 @command('experiment')
@@ -277,20 +259,20 @@ def study(
     progress:bool=True, # show progress
 ) -> None: # Nothing: tables on stdout, files where asked for
     "Do scores predict transfer? The experiments of the LEEP slides, on random tasks; with no data, on embedded digits"
-    o = dict(locals())
-    plan = _plan(experiment)
+    o = SimpleNamespace(**locals())
+    from transfer_metrics.experiments.recipes import plot_study, read_study, study_recipe
+    plan = study_recipe(experiment)
     if tasks<0 or tasks==1 or levels<1 or batch_size<1 or epochs<0:
         raise ValueError(
             f'--tasks must be 2 or more (or 0), --levels and --batch-size 1 or more, --epochs 0 or more; got '
             f'{tasks}, {levels}, {batch_size} and {epochs}')
-    o['store'] = _kept(store, resume, experiment)
+    o.store = _kept(store, resume, experiment)
     if metrics and metrics!='all' and experiment not in ('correlation','selection'):
-        o['metrics'] = ','.join(dict.fromkeys([*names_in(metrics), score]))
+        o.metrics = ','.join(dict.fromkeys([*names_in(metrics), score]))
     with one_thread(small=not (models or outputs)): frame,what = _measure(experiment, o, plan)
     print(f'{experiment}: {what}')
-    read = _readings[experiment](frame, o, dict(n_boot=n_boot, seed=seed))
+    tables = read_study(frame, experiment, score=score, n_levels=levels, n_boot=n_boot, seed=seed)
+    _show[plan.reading](tables, o)
     if csv: write(csv, frame.to_csv(index=False))
-    if json:
-        write(json, dumps({k: loads(v.to_json(orient='records')) for k,v in dict(results=frame, **read).items()},
-            indent=1))
-    if plot: _draw_plot(frame, experiment, o, plot)
+    if json: write_frames(json, dict(results=frame, **tables))
+    if plot: write_figure(plot, plot_study(frame, experiment, score=score, n_levels=levels))

@@ -31,9 +31,10 @@ def _rgb(x):
 def _guess(name, names, what):
     "The message for a `name` that is not among `names`"
     lower = {k.lower(): k for k in names}
-    near = [lower[k] for k in get_close_matches(name.lower(), lower, 5, .5)]
-    hint = f'did you mean {", ".join(near)}?' if near else f'there are {", ".join(sorted(names))}'
-    return f'unknown {what} {name!r}; {hint}'
+    close = get_close_matches(name.lower(), lower, 5, .5)
+    if not close: return f'unknown {what} {name!r}; there are {", ".join(sorted(names))}'
+    near = ', '.join(lower[k] for k in close)
+    return f'unknown {what} {name!r}; did you mean {near}?'
 
 def _model_names():
     "Names of torchvision's classifiers"
@@ -52,7 +53,8 @@ def _preprocess(transform, weights):
     "`transform`, or else that of `weights`, or else pixels in [0, 1]"
     from torchvision.transforms import v2
     if transform is not None: return transform
-    if weights is None: return v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.ToPureTensor()])
+    in_unit = v2.ToDtype(torch.float32, scale=True)
+    if weights is None: return v2.Compose([v2.ToImage(), in_unit, v2.ToPureTensor()])
     if isinstance(weights, str): weights = _weights(weights)
     return v2.Compose([_rgb, weights.transforms()])
 
@@ -67,7 +69,17 @@ def load_images(
     limit:int|None=None, # Draw this many, see `stratified_subset`
     seed:int=0, # Seed of that draw
 ) -> Dataset: # Of `(image, class number)`
-    "Images in folders named after their classes"
+    """Images in folders named after their classes
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from PIL import Image
+    >>> with TemporaryDirectory() as d:
+    ...     Path(d, 'wren').mkdir()
+    ...     Image.new('RGB', (8,6), 'white').save(f'{d}/wren/1.png')
+    ...     x,y = load_images(d)[0]
+    >>> x.shape, y
+    (torch.Size([3, 6, 8]), 0)
+    """
     import torchvision
     if not Path(folder).is_dir(): raise ValueError(f'`folder` must be an existing folder, got {folder}')
     try: data = torchvision.datasets.ImageFolder(folder, _preprocess(transform, weights))
@@ -88,13 +100,15 @@ class ArrayImages(Dataset):
         if len(data)!=len(labels):
             raise ValueError('`data` must be images and `labels` one label an image, '
                              f'got shapes {tuple(data.shape)} and {tuple(labels.shape)}')
-        self.labels,self.transform = labels,transform
+        self.labels = labels
+        self.transform = transform
 
     def __len__(self): return len(self.labels)
 
     def __getitem__(self, i):
         x = self.data[i].clone()
-        return x if self.transform is None else self.transform(x),self.labels[i].item()
+        if self.transform is not None: x = self.transform(x)
+        return x,self.labels[i].item()
 
 def load_npy(
     folder:str|Path, # Folder with `data.npy` and `labels.npy`
@@ -105,11 +119,13 @@ def load_npy(
     seed:int=0, # Seed of that draw
 ) -> Dataset: # Of `(image, label)`, mapped into memory
     "Images in `data.npy`, `[n, h, w, c]` or `[n, c, h, w]` or `[n, h, w]`, and their labels in `labels.npy`"
-    files = Path(folder)/'data.npy',Path(folder)/'labels.npy'
-    for f in files:
+    arrays = []
+    for k in 'data.npy','labels.npy':
+        f = Path(folder)/k
         if not f.is_file(): raise ValueError(f'`folder` must hold data.npy and labels.npy, but {f} does not exist')
-    x,y = (np.load(f, mmap_mode='r') for f in files)
-    return _finish(ArrayImages(x, y, transform=_preprocess(transform, weights)), limit, seed)
+        arrays.append(np.load(f, mmap_mode='r'))
+    data = ArrayImages(*arrays, transform=_preprocess(transform, weights))
+    return _finish(data, limit, seed)
 
 # %% ../../nbs/datasets/02_images.ipynb #6dcc70de
 def _parameters(cls):
@@ -125,16 +141,18 @@ def _parameters(cls):
 def _needs_root_only(cls):
     "Whether a data set can be made of a root folder alone, and takes a transform"
     ps = _parameters(cls)
-    asked = [k for k,p in ps.items() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
-    return 'transform' in ps and set(asked)<={'self','root'}
+    named = {k: p for k,p in ps.items() if p.kind is p.POSITIONAL_OR_KEYWORD}
+    asked = {k for k,p in named.items() if p.default is p.empty}
+    return 'transform' in ps and asked<={'self','root'}
 
 @memo
 def _datasets():
     "torchvision's image data sets that need no more than a root folder, by lower case name"
     from torchvision import datasets
-    found = {k: getattr(datasets, k) for k in datasets.__all__}
     general = datasets.VisionDataset,datasets.ImageFolder
-    return {k.lower(): c for k,c in found.items() if isinstance(c, type) and c not in general and _needs_root_only(c)}
+    named = (getattr(datasets, k) for k in datasets.__all__)
+    classes = [c for c in named if isinstance(c, type) and c not in general]
+    return {c.__name__.lower(): c for c in classes if _needs_root_only(c)}
 
 def load_dataset(
     name:str, # Name of a class in `torchvision.datasets`, such as `CIFAR10` or `Flowers102`, in any case
@@ -147,16 +165,24 @@ def load_dataset(
     limit:int|None=None, # Draw this many, see `stratified_subset`
     seed:int=0, # Seed of that draw
 ) -> Dataset: # Of `(image, class number)`
-    "A torchvision data set by name"
+    """A torchvision data set by name
+
+    >>> noise = load_dataset('FakeData')
+    >>> len(noise), noise[0][0].shape
+    (1000, torch.Size([3, 224, 224]))
+    """
     known = _datasets()
-    if name.lower() not in known: raise ValueError(_guess(name, [c.__name__ for c in known.values()], 'data set'))
-    cls = known[name.lower()]
+    names = [c.__name__ for c in known.values()]
+    cls = known.get(name.lower())
+    if cls is None: raise ValueError(_guess(name, names, 'data set'))
     ps = _parameters(cls)
     if 'train' in ps and split not in ('train','test'):
         raise ValueError(f"`split` of {cls.__name__} must be 'train' or 'test', got {split!r}")
     transform = _preprocess(transform, weights)
-    options = dict(root=root, split=split, train=split=='train', transform=transform, download=download)
-    try: data = cls(**{k: v for k,v in options.items() if k in ps})
+    options = dict(root=root, split=split, transform=transform, download=download)
+    options['train'] = split=='train'
+    taken = {k: v for k,v in options.items() if k in ps}
+    try: data = cls(**taken)
     except RuntimeError as e: raise ValueError(f'{cls.__name__} could not be loaded from {root}: {e}') from e
     return _finish(data, limit, seed)
 
@@ -166,7 +192,12 @@ def load_models(
     *,
     weights:str|None='DEFAULT', # Which pretrained weights, such as `DEFAULT` or `IMAGENET1K_V1`; `None` are random ones
 ) -> dict[str, nn.Module]: # Models by name
-    "torchvision classifiers by name; their weights are downloaded on first use"
+    """torchvision classifiers by name; their weights are downloaded on first use
+
+    >>> models = load_models('squeezenet1_1', weights=None)
+    >>> list(models)
+    ['squeezenet1_1']
+    """
     import torchvision
     known = _model_names()
     given = names.split(',') if isinstance(names, str) else names

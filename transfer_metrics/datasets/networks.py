@@ -11,27 +11,38 @@ __all__ = ['CifarResNet', 'Normalise', 'cifar_resnet', 'small_cnn']
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad, relu
 
 # %% ../../nbs/datasets/03_networks.ipynb #c73b169e
+def _convolution(a, b, stride=1): return nn.Conv2d(a, b, 3, stride, padding=1, bias=False)
+
 class _Block(nn.Module):
     "Two convolutions and a shortcut without weights"
     def __init__(self, a, b, stride):
         super().__init__()
-        self.conv1,self.bn1 = nn.Conv2d(a, b, 3, stride, 1, bias=False),nn.BatchNorm2d(b)
-        self.conv2,self.bn2 = nn.Conv2d(b, b, 3, 1, 1, bias=False),nn.BatchNorm2d(b)
+        self.conv1 = _convolution(a, b, stride)
+        self.bn1 = nn.BatchNorm2d(b)
+        self.conv2 = _convolution(b, b)
+        self.bn2 = nn.BatchNorm2d(b)
         self.grow = (b-a)//2
 
     def forward(self, x):
         y = relu(self.bn1(self.conv1(x)))
         y = self.bn2(self.conv2(y))
-        if self.grow: x = pad(x[:,:,::2,::2], (0,0,0,0,self.grow,self.grow))
+        if self.grow:
+            every_other = x[:,:,::2,::2]
+            x = pad(every_other, (0,0,0,0,self.grow,self.grow))
         return relu(y+x)
 
-def _stage(n, a, b, stride): return nn.Sequential(_Block(a, b, stride), *[_Block(b, b, 1) for _ in range(n-1)])
+def _stage(n, a, b, stride):
+    "`n` blocks, the first from `a` to `b` channels"
+    first = _Block(a, b, stride)
+    others = [_Block(b, b, 1) for _ in range(n-1)]
+    return nn.Sequential(first, *others)
 
 # %% ../../nbs/datasets/03_networks.ipynb #4c66d02d
 class CifarResNet(nn.Module):
@@ -46,7 +57,8 @@ class CifarResNet(nn.Module):
         n,rest = divmod(depth-2, 6)
         if n<1 or rest:
             raise ValueError(f'`depth` must be 6n+2 with n of at least 1, such as 20, 32, 44, 56 or 110, got {depth}')
-        self.conv1,self.bn1 = nn.Conv2d(channels, 16, 3, 1, 1, bias=False),nn.BatchNorm2d(16)
+        self.conv1 = _convolution(channels, 16)
+        self.bn1 = nn.BatchNorm2d(16)
         self.layer1 = _stage(n, 16, 16, 1)
         self.layer2 = _stage(n, 16, 32, 2)
         self.layer3 = _stage(n, 32, 64, 2)
@@ -57,7 +69,7 @@ class CifarResNet(nn.Module):
     ) -> Tensor: # Logits, shape `[n, classes]`
         "Logits of the classes"
         x = relu(self.bn1(self.conv1(x)))
-        x = self.layer3(self.layer2(self.layer1(x)))
+        for stage in self.layer1,self.layer2,self.layer3: x = stage(x)
         return self.linear(x.mean((2,3)))
 
 # %% ../../nbs/datasets/03_networks.ipynb #33727615
@@ -73,7 +85,8 @@ class Normalise(nn.Module):
     ):
         super().__init__()
         for k,v in dict(mean=mean, std=std).items():
-            self.register_buffer(k, torch.tensor(v)[:,None,None], persistent=False)
+            column = torch.tensor(v)[:,None,None]
+            self.register_buffer(k, column, persistent=False)
 
     def forward(self,
         x:Tensor, # Images, shape `[n, c, h, w]`
@@ -84,7 +97,8 @@ class Normalise(nn.Module):
 # %% ../../nbs/datasets/03_networks.ipynb #1706a5b4
 def _depth(keys):
     "The depth of a network with such weights"
-    blocks = {m[1] for k in keys if (m := re.match(r'layer1\.(\d+)\.', k))}
+    found = (re.match(r'layer1\.(\d+)\.', k) for k in keys)
+    blocks = {m[1] for m in found if m}
     return 6*len(blocks)+2
 
 def cifar_resnet(
@@ -97,7 +111,8 @@ def cifar_resnet(
     if not {'linear.weight','conv1.weight'}<=set(state):
         raise ValueError(f'{path} must hold the weights of a CIFAR ResNet (conv1, layer1 to layer3, linear), '
                          f'it has {list(state)[:4]}')
-    classes,channels = len(state['linear.weight']),state['conv1.weight'].shape[1]
+    classes = len(state['linear.weight'])
+    channels = state['conv1.weight'].shape[1]
     net = CifarResNet(_depth(state), classes=classes, channels=channels)
     net.load_state_dict(state)
     return nn.Sequential(OrderedDict(normalise=Normalise(), net=net)).eval()
@@ -105,7 +120,7 @@ def cifar_resnet(
 # %% ../../nbs/datasets/03_networks.ipynb #d901f3e3
 def _halving(a, b):
     "A convolution from `a` to `b` channels, and half of the pixels"
-    return nn.Sequential(nn.Conv2d(a, b, 3, padding=1, bias=False), nn.BatchNorm2d(b), nn.ReLU(), nn.MaxPool2d(2))
+    return nn.Sequential(_convolution(a, b), nn.BatchNorm2d(b), nn.ReLU(), nn.MaxPool2d(2))
 
 def small_cnn(
     classes:int, # Number of classes
@@ -117,6 +132,8 @@ def small_cnn(
     if classes<2 or channels<1 or width<1:
         raise ValueError('`classes` must be at least 2, `channels` and `width` at least 1, '
                          f'got {classes}, {channels} and {width}')
-    body = nn.Sequential(_halving(channels, width), _halving(width, 2*width), _halving(2*width, 4*width))
+    widths = channels,width,2*width,4*width
+    body = nn.Sequential(*(_halving(a, b) for a,b in pairwise(widths)))
     head = nn.Linear(4*width, classes)
-    return nn.Sequential(OrderedDict(body=body, pool=nn.AdaptiveAvgPool2d(1), flat=nn.Flatten(), head=head))
+    layers = OrderedDict(body=body, pool=nn.AdaptiveAvgPool2d(1), flat=nn.Flatten(), head=head)
+    return nn.Sequential(layers)

@@ -30,7 +30,8 @@ def cifar101_predictions(
     file = files('transfer_metrics.datasets')/'cifar101_predictions.npz'
     with file.open('rb') as f, np.load(f) as z:
         names = pd.Index(z['names'], name='model')
-        source,target = (pd.DataFrame(z[k], index=names) for k in ('original',version))
+        source = pd.DataFrame(z['original'], names)
+        target = pd.DataFrame(z[version], names)
         return Predictions(source, z['y_original'], target, z[f'y_{version}'])
 
 # %% ../../nbs/datasets/04_published.ipynb #543e752f
@@ -41,5 +42,6 @@ def digits_curves(
     from transfer_metrics.learning_curves.curve import Curve
     if which not in ('noisy','disjoint'): raise ValueError(f"`which` must be 'noisy' or 'disjoint', got {which!r}")
     with (files('transfer_metrics.datasets')/f'digits_{which}.csv').open() as f: df = pd.read_csv(f)
-    base,transfer = (Curve.from_frame(df[df.task==k]) for k in ('base','transfer'))
-    return base,transfer
+    base = df[df.task=='base']
+    transfer = df[df.task=='transfer']
+    return Curve.from_frame(base),Curve.from_frame(transfer)

@@ -59,6 +59,10 @@ from .prediction import fit_head as fit_head
 from .prediction import jigsaw_prediction as jigsaw_prediction
 from .prediction import rotation_prediction as rotation_prediction
 from .prediction import TransformHead as TransformHead
+from .recipes import fit_heads as fit_heads
+from .recipes import labelled_images as labelled_images
+from .recipes import one_set as one_set
+from .recipes import plot_fits as plot_fits
 from .report import heads_by_task as heads_by_task
 from .report import label_free_metrics as label_free_metrics
 from .report import label_free_report as label_free_report
