@@ -47,7 +47,7 @@ def make():
 @pytest.fixture
 def toys(monkeypatch):
     "Another module of the area, as a new notebook would make it"
-    monkeypatch.setattr(registries, '_registry', dict(registries._registry))
+    monkeypatch.setattr(registries, '_registry', dict(registries.registry()))  # of modules that are not imported yet, too
     module = ModuleType('transfer_metrics.invariance.toys')
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(notebook, module.__dict__)

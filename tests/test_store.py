@@ -1,4 +1,4 @@
-"Results kept by a release are not taken for those of another; workers that die are told; errors are rows"
+"Results have one form; those kept by a release are not taken for those of another; workers that die are told; errors are rows"
 import os
 from importlib import import_module
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
@@ -18,6 +18,7 @@ from transfer_metrics.loss_data import jobs
 from transfer_metrics.loss_data.estimator import loss_data_curve
 from transfer_metrics.model_selection.ranking import score_models
 from transfer_metrics.models import Outputs
+from transfer_metrics.registry import frame_columns
 from transfer_metrics.store import fingerprint
 from transfer_metrics.transferability.leep import leep
 
@@ -74,6 +75,20 @@ calls = dict(score_models=scores, study=studied, evaluate=evaluated, loss_data_c
 helpers = dict(score_models=(core, 'check_simplex'), study=(core, 'check_simplex'),
                evaluate=(nuclear, 'nuclear_norm'), loss_data_curve=(jobs, '_padded'))
 
+task_columns = ['task','kind','epoch','n_classes','entropy','chance']
+
+@pytest.mark.parametrize('name', ['score_models', 'study', 'evaluate'])
+def test_one_form(name, tmp_path):
+    "The same columns in the same order, of the same kinds, measured or from the file"
+    for _ in range(2):
+        found = calls[name](tmp_path/'s.csv')
+        assert list(found)==[*frame_columns, *(task_columns if name=='study' else [])]
+        assert (found.error=='').all() and found[['value','seconds']].notna().all(axis=None)
+        assert found[['lo','hi']].isna().all(axis=None)     # nobody has computed an interval
+        assert {k: found[k].dtype.kind for k in ('value','lo','hi','n','seconds')}==dict(value='f', lo='f', hi='f', n='i', seconds='f')
+    units = dict(leep='nats', nuclear_norm='share of the maximum', accuracy='accuracy', retrain_head='accuracy')
+    assert found.unit.tolist()==[units[k] for k in found.metric]
+
 def lines(path): return len(path.read_text().splitlines())-1
 
 @pytest.mark.parametrize('name', calls)
@@ -110,7 +125,7 @@ def test_a_corrected_helper_computes_again(name, tmp_path, monkeypatch):
 def test_a_replaced_helper_changes_the_value(name, tmp_path, monkeypatch):
     "A helper of LEEP is corrected: the number of the old release is not served"
     f,path = calls[name],tmp_path/'s.csv'
-    def value(df): return df[(df['metric'] if 'metric' in df else df['name'])=='leep'].value.iloc[0]
+    def value(df): return df[df.metric=='leep'].value.iloc[0]
     old = value(f(path))
     logs = leeps._logs
     monkeypatch.setattr(leeps, '_logs', lambda *a, **k: logs(*a, **k)*.5)

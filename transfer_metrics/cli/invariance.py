@@ -162,7 +162,7 @@ def invariance(
 ) -> None: # Nothing: tables on stdout, files where asked for
     "Predict accuracy without labels, and say how well that works; with no arguments, on embedded digits"
     o = SimpleNamespace(**_configured(dict(locals()), config))
-    from transfer_metrics.invariance.evaluation import fit_scores
+    from transfer_metrics.invariance.fits import fit_scores
     from transfer_metrics.invariance.recipes import plot_fits
     if o.interior<3: raise ValueError(f'--interior must be at least 3 sets to fit a line, got {o.interior}')
     if o.recalculate_results and not o.store:

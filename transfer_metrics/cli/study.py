@@ -137,18 +137,18 @@ def _show_correlations(tables, o):
     d = tables['correlations']
     title = ("Pearson's correlation of scores with accuracy, with 95 % intervals over tasks; "
              'by what is the same or taken away')
-    show(title, _cells(d[d.statistic=='pearson'], ['source','method','score'], 'given'))
+    show(title, _cells(d[d.statistic=='pearson'], ['model','method','score'], 'given'))
 
 def _show_levels(tables, o):
     d = tables['levels']
     named = d.assign(level=[f'level {i}' for i in d.level])
     title = f'Mean accuracy in {o.levels} levels of {o.score}, 1 the lowest, with 95 % intervals over tasks'
-    show(f'{title} (five or more)', _cells(named, ['source','method'], 'level'))
-    sizes = d.pivot(index=['source','method'], columns='level', values='tasks')
+    show(f'{title} (five or more)', _cells(named, ['model','method'], 'level'))
+    sizes = d.pivot(index=['model','method'], columns='level', values='tasks')
     show('Tasks in each level', unnamed(sizes).add_prefix('level '))
     c = tables['correlations']
     title = f'Correlation of {o.score} with accuracy'
-    show(title, _cells(c[c.given=='nothing'], ['source','method'], 'statistic'))
+    show(title, _cells(c[c.given=='nothing'], ['model','method'], 'statistic'))
 
 def _level_name(level, n): return f'{level} ({n} task{"s" if n>1 else ""})'
 
@@ -160,7 +160,7 @@ def _show_convergence(tables, o):
     levels = [_level_name(i, n) for i,n in zip(shown.level, shown.tasks, strict=True)]
     shown = shown.assign(level=levels, epoch=[f'epoch {e}' for e in shown.epoch])
     title = f'Accuracy of fine-tuning less that of training from scratch at its end, by level of {o.score}'
-    show(title, _cells(shown, ['source','level'], 'epoch'))
+    show(title, _cells(shown, ['model','level'], 'epoch'))
 
 def _show_selection(tables, o):
     d = tables['selection']
@@ -196,8 +196,8 @@ def _tell_errors(frame):
     bad = frame[frame.error!='']
     accuracies = frame[frame.kind=='accuracy'].error
     if len(bad) and (accuracies!='').all(): raise ValueError(f'no accuracy could be measured: {accuracies.iloc[0]}')
-    for r in bad.drop_duplicates(['source','name','error']).itertuples():
-        print(f'transfer-metrics: {r.source}, {r.name}, {r.task}: {r.error}', file=sys.stderr)
+    for r in bad.drop_duplicates(['model','metric','error']).itertuples():
+        print(f'transfer-metrics: {r.model}, {r.metric}, {r.task}: {r.error}', file=sys.stderr)
 
 def _measure(experiment, o, plan):
     "The table of results, and what it is of in words"

@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader
 from ..core import ArrayLike
 from ..datasets.digits import digits_loaders, digits_source, digits_source_task, digits_task, digits_zoo
 from ..distributed import shard
-from . import readings
+from . import pictures, readings
 from .meta_transfer import CNAPs
 from .retrain_head import retrain_head
 from .tasks import Tasks, random_tasks
@@ -165,8 +165,8 @@ def read_study(
 
 def _plot_one(frame, reading, score, n_levels, ax):
     "The picture of one source"
-    if reading=='convergence': readings.plot_convergence(frame, score, n_levels, errors='drop', ax=ax)
-    else: readings.plot_correlation(frame, score, errors='drop', ax=ax)
+    if reading=='convergence': pictures.plot_convergence(frame, score, n_levels, errors='drop', ax=ax)
+    else: pictures.plot_correlation(frame, score, errors='drop', ax=ax)
 
 def plot_study(
     frame:pd.DataFrame, # As of `study`
@@ -178,13 +178,13 @@ def plot_study(
     "The picture of an experiment"
     import matplotlib.pyplot as plt
     reading = study_recipe(experiment).reading
-    if reading=='selection': return readings.plot_selection(frame, errors='drop').figure
-    if reading=='levels': return readings.plot_levels(frame, score, n_levels, errors='drop').figure
-    names = list(dict.fromkeys(frame.source))
+    if reading=='selection': return pictures.plot_selection(frame, errors='drop').figure
+    if reading=='levels': return pictures.plot_levels(frame, score, n_levels, errors='drop').figure
+    names = list(dict.fromkeys(frame.model))
     size = 4.6*len(names),3.4
     fig,axs = plt.subplots(1, len(names), figsize=size, squeeze=False, constrained_layout=True, sharey=True)
     for ax,k in zip(axs[0], names, strict=True):
-        _plot_one(frame[frame.source==k], reading, score, n_levels, ax)
+        _plot_one(frame[frame.model==k], reading, score, n_levels, ax)
         if len(names)>1: ax.set_title(k, fontsize=9)
     return fig
 

@@ -25,6 +25,7 @@ from tqdm.auto import tqdm
 from ..checks import known
 from ..models import Outputs, outputs
 from ..plots import name_of
+from ..registry import resolve, result_frame
 from ..store import Book, Item, error_text, fingerprint
 from ..transferability.leep import label_entropy
 from ..model_selection.ranking import metric_functions, score_models
@@ -156,14 +157,15 @@ def _sources(sources, data, test, run):
     return res,ref
 
 # %% ../../nbs/experiments/06_study.ipynb #db91502f
-_columns = dict(experiment=str, source=str, task=str, n_classes=int, n=int, entropy=float, chance=float,
-                kind=str, name=str, epoch=int, value=float, seconds=float)
-_names = 'experiment','source','task','n_classes','n','entropy','chance','name' # the others are measured
+_task_columns = dict(n_classes=int, n=int, entropy=float, chance=float)
+_measured_columns = dict(kind=str, epoch=int, value=float, seconds=float)
+_names = dict(data=str, model=str, task=str) | _task_columns | dict(metric=str) # what they name is measured
+_columns = _names | _measured_columns # of a stored result
 
 def _book(store, resume):
     "The book of a study; a result is whole when more than its curve is there"
     def whole(rows): return any(kind!='curve' for kind,*_ in rows)
-    return Book(store, _columns, names=_names, same=('kind','epoch'), whole=whole, resume=resume)
+    return Book(store, _columns, names=[*_names], same=('kind','epoch'), whole=whole, resume=resume)
 
 # %% ../../nbs/experiments/06_study.ipynb #2a3027e9
 class _Transfer(NamedTuple):
@@ -282,6 +284,10 @@ class _Work(NamedTuple):
         "Key of a result, and the columns that name it"
         return self.key(s, f, name),(self.experiment, s.name, *f.row, name)
 
+    def unit(self, name):
+        "Unit of a score, or that of the methods and of the accuracy that is told"
+        return resolve(self.metrics[name])[0].unit if name in self.metrics else 'accuracy'
+
     def missing(self, s, name):
         "Tasks that have no result yet, one of each kind; and the others"
         left:dict[str,_Facts] = {}
@@ -351,10 +357,12 @@ def _table(w, sources):
         kinds = dict.fromkeys([*w.metrics,*told], 'score') | dict.fromkeys(w.methods, 'accuracy')
         for f in w.facts:
             for name,kind in kinds.items():
-                named = w.experiment,s.name,*f.row
-                found = w.book.rows(w.key(s, f, name))
-                rows += [(*named, own or kind, name, *measured) for own,*measured in found]
-    return pd.DataFrame(rows, columns=[*_columns,'error'])
+                key,names = w.promised(s, f, name)
+                named = dict(zip(_names, names, strict=True), unit=w.unit(name))
+                for own,*found in w.book.rows(key):
+                    measured = zip((*_measured_columns,'error'), (own or kind, *found), strict=True)
+                    rows.append(named|dict(measured))
+    return result_frame(rows, ['task','kind','epoch','n_classes','entropy','chance'])
 
 def _check_options(methods, metrics, options, sources):
     "Whether methods, options and sources fit"
@@ -381,7 +389,7 @@ def _check_accuracy(source_accuracy, sources):
 
 # %% ../../nbs/experiments/06_study.ipynb #f2ede35d
 def study(
-    experiment:str, # What rows and store call it
+    experiment:str, # What rows and store call it, in their column `data`
     # Models by name; or, for scores and `retrain_head`, `Outputs` or their files (pairs of them with a test set)
     sources:Mapping[str,Any],
     # Labelled data: a data set or a pair (images, labels), or a dict of such by source; not needed for `Outputs`
@@ -400,7 +408,8 @@ def study(
     device:Any=None, # Where models run; `None` is where each is
     batch_size:int=256, # Samples in a forward pass
     progress:bool=True, # Show a progress bar
-    # Columns `experiment, source, task, n_classes, n, entropy, chance, kind, name, epoch, value, seconds, error`
+    # Columns `model, data, metric, value, lo, hi, n, unit, seconds, error`, then `task, kind, epoch`, then
+    # `n_classes, entropy, chance` of the task
 ) -> pd.DataFrame:
     """Scores and accuracies of each source model on each task
 
@@ -412,7 +421,7 @@ def study(
     >>> features = [[1.,0.],[0.,1.]]*10
     >>> source = Outputs(features=np.array(features), probs=np.array(probs), labels=labels)
     >>> frame = study('pets', {'a model': source}, tasks=random_tasks(labels, 1), metrics='leep', progress=False)
-    >>> frame[['source','task','kind','name']].values.tolist()
+    >>> frame[['model','task','kind','metric']].values.tolist()
     [['a model', 'task 0', 'score', 'leep'], ['a model', 'task 0', 'accuracy', 'retrain_head']]
     """
     run = dict(device=device, batch_size=batch_size, progress=progress)

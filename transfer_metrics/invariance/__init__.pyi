@@ -36,8 +36,8 @@ from .effective_invariance import rotation_invariance as rotation_invariance
 from .evaluation import digits_domains as digits_domains
 from .evaluation import DigitsDomains as DigitsDomains
 from .evaluation import evaluate as evaluate
-from .evaluation import fit_scores as fit_scores
 from .exterior import exterior_domain as exterior_domain
+from .fits import fit_scores as fit_scores
 from .lines import classical_interval as classical_interval
 from .lines import fit_lines as fit_lines
 from .lines import on_lines as on_lines

@@ -71,8 +71,8 @@ def plot_fits(
 ) -> np.ndarray: # Axes, a row for each model and a column for each metric
     "Accuracy against each metric of each model, with the fitted lines"
     import matplotlib.pyplot as plt
-    columns(frame, ('model','set','metric','value'), source='evaluate')
-    wide = frame.pivot(index=['model','set'], columns='metric', values='value')
+    columns(frame, ('model','data','metric','value'), source='evaluate')
+    wide = frame.pivot(index=['model','data'], columns='metric', values='value')
     models = list(dict.fromkeys(frame.model))
     metrics = [k for k in dict.fromkeys(frame.metric) if k!='accuracy']
     size = 2.6*len(metrics),2.4*len(models)

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 from ..checks import known, number, one_of
-from .ranking import direction, places, score_table
+from ..registry import result_frame
+from .tables import direction, places, score_table
 
 # %% ../../nbs/model_selection/03_consensus.ipynb #d9e2e4f6
 def _shares(w):
@@ -34,6 +35,7 @@ def _standard(w):
 
 # %% ../../nbs/model_selection/03_consensus.ipynb #8bab1c75
 _hows = dict(mean_rank=_shares, median_rank=_shares, z=_standard)
+_units = dict(mean_rank='share of models', median_rank='share of models', z='standard deviations')
 
 def _asked(metrics, there):
     "Names of the scores to put together"
@@ -84,7 +86,7 @@ def aggregate(
     metrics:str|Iterable[str]|None=None, # Scores to use; default all but `source_accuracy` and an earlier consensus
     weights:Mapping[str,float]|None=None, # Weights of scores in the mean, 1 for those not named
     name:str='', # What the result is called in the column `metric`; default `how`
-) -> pd.DataFrame: # Columns `model, metric, value, n, seconds, error`, one row a model; higher is better
+) -> pd.DataFrame: # As of `score_models`, one row a model; higher is better
     """A consensus of several scores
 
     Raises `ValueError` if there are not two models, if a score is not there, or if a weight is negative
@@ -106,6 +108,8 @@ def aggregate(
     made = _spent(scores, s.columns, w.index)
     made['metric'] = name or how
     made['value'] = value
+    made['unit'] = _units[how]
+    made['data'] = scores.data.iloc[0] if 'data' in scores else ''
     made['error'] = np.where(made.value.isna(), 'no score to go by', '')
     rows = made.rename_axis('model').reset_index()
-    return rows[['model','metric','value','n','seconds','error']]
+    return result_frame(rows.to_dict('records'))

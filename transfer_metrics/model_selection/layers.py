@@ -10,14 +10,14 @@ __all__ = ['plot_layers', 'best_layer']
 # %% ../../nbs/model_selection/02_layers.ipynb #e60a3a38
 from typing import Any
 import pandas as pd
-from ..checks import columns, one_of
+from ..checks import one_of
 from ..plots import axes, label_of, style
-from .ranking import direction
+from .tables import direction, of_one_data_set
 
 # %% ../../nbs/model_selection/02_layers.ipynb #d836e6dc
 def _by_layer(scores):
     "`model/layer` in two columns; without the baseline, which knows no layers"
-    columns(scores, ('model','metric','value'), 'scores', 'score_models')
+    of_one_data_set(scores)
     d = scores[scores.metric!='source_accuracy'].reset_index(drop=True)
     whole = d.model[~d.model.str.contains('/')]
     if len(whole):
