@@ -19,7 +19,8 @@ from .readings import convergence, levels, selection
 from ..plots import axes, label_of, markers, palette
 
 # %% ../../nbs/experiments/10_pictures.ipynb #0405c966
-_order = [palette[i] for i in (0,1,3,8,2,5)] # of the series of a figure
+_turns = 0,1,3,8,2,5 # of the palette, for the series of a figure
+_order = [palette[i] for i in _turns]
 
 def _series(pairs) -> Iterator[tuple]:
     "Label, colour, marker and tasks of each model and method, labelled by what differs"
@@ -54,7 +55,8 @@ def plot_correlation(
         start = f'{label}: ' if label else ''
         look:dict[str,Any] = dict(c=color)
         if by_classes: look = dict(c=o.n_classes, cmap='viridis')
-        drawn = ax.scatter(o.score, o.accuracy, marker=marker, label=f'{start}$r$ = {r}', **dots, **look)
+        look['label'] = f'{start}$r$ = {r}'
+        drawn = ax.scatter(o.score, o.accuracy, marker=marker, **dots, **look)
         if by_classes: ax.figure.colorbar(drawn, ax=ax, label='classes of the task')
     text = f'{score} + H(Y)' if chance_corrected else ''
     ax.set(xlabel=label_of(score, text), ylabel='test accuracy')
@@ -76,8 +78,9 @@ def _points(ax, x, d, **look):
     "Values of a frame with their intervals, where there are any"
     below = d.value-d.lo
     above = d.hi-d.value
-    error = [below.fillna(0),above.fillna(0)]
-    ax.errorbar(x, d.value, error, ms=5, capsize=3, lw=1, **look)
+    error = np.nan_to_num([below,above])
+    look |= dict(ms=5, capsize=3, lw=1)
+    ax.errorbar(x, d.value, error, **look)
 
 def plot_levels(
     frame:pd.DataFrame, # As of `study`
@@ -93,7 +96,8 @@ def plot_levels(
     several = by_series(d).ngroups
     middle = (several-1)/2
     for i,(label,color,marker,o) in enumerate(_series(d)):
-        x = o.level+.08*(i-middle)
+        aside = .08*(i-middle)
+        x = o.level+aside
         _points(ax, x, o, fmt=marker, color=color, label=label)
         there = o.tasks>0
         ax.plot(x[there], o.value[there], '-', color=color, lw=.8, alpha=.6)
@@ -137,7 +141,8 @@ def plot_convergence(
     for i,o in there.groupby('level'):
         color = _shade(i, n)
         label = f'{i} ({o.tasks.max()} tasks)'
-        ax.plot(o.epoch, o.value, color=color, marker=markers[(i-1)%6], ms=4, lw=1.5, label=label)
+        marker = markers[(i-1)%6]
+        ax.plot(o.epoch, o.value, color=color, marker=marker, ms=4, lw=1.5, label=label)
         ax.fill_between(o.epoch, o.lo, o.hi, color=color, alpha=.15, lw=0)
     ax.axhline(1 if ratio else 0, color='k', lw=1, ls=':')
     sign = '/' if ratio else ' − '
@@ -162,7 +167,8 @@ def plot_selection(
     d = found[found.statistic==statistic]
     d = d.sort_values('value', ascending=statistic!='regret@1')
     m = len(d)
-    ax = axes(ax, figsize=(4.8,.9+.32*m))
+    height = .9+.32*m
+    ax = axes(ax, figsize=(4.8,height))
     error = np.nan_to_num([d.value-d.lo, d.hi-d.value])
     ax.errorbar(d.value, range(m), xerr=error, fmt='o', color=palette[0], ms=5, capsize=3, lw=1)
     ax.axvline(0, color='.5', lw=1, ls=':')

@@ -9,152 +9,20 @@ __all__ = ['study']
 
 # %% ../../nbs/experiments/06_study.ipynb #2d1db2d2
 import inspect
-import math
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from importlib import import_module
+from itertools import product
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
-import numpy as np
 import pandas as pd
-import torch
-from torch import nn
 from tqdm.auto import tqdm
-from ..checks import known
-from ..models import Outputs, outputs
-from ..plots import name_of
 from ..registry import resolve, result_frame
-from ..store import Book, Item, error_text, fingerprint
-from ..transferability.leep import label_entropy
-from ..model_selection.ranking import metric_functions, score_models
-from .fine_tuning import labelled
-from .retrain_head import retrain_heads
+from ..store import Book, Item, fingerprint
+from ..model_selection.ranking import metric_functions
+from .material import Source, TaskFacts, all_facts, study_sources
+from .measuring import Heads, Transfer, head_results, method_functions
+from .measuring import score_results, told_results, transfer_results
 from .tasks import Task
-
-# %% ../../nbs/experiments/06_study.ipynb #2b1a1383
-class _Facts(NamedTuple):
-    "A task, and what every row says of it"
-    task:Task
-    row:tuple # name, classes, training samples, entropy of the training labels, accuracy of the most common class
-    key:str
-
-def _check_task(t, sizes):
-    "Refuse a task that cannot be learned or judged; `sizes` are training samples of each class"
-    if len(sizes)<2: raise ValueError(f'`tasks`: {t.name} must have at least two classes, got {len(sizes)}')
-    if not sizes.all():
-        absent = t.classes[sizes.argmin()]
-        raise ValueError(f'`tasks`: {t.name} must have training samples of each of its classes, got none of {absent!r}')
-    if t.separate: return
-    both = np.intersect1d(t.train, t.test)
-    if len(both):
-        raise ValueError(f'`tasks`: {t.name} must not be tested on what it is trained on, as sample {both[0]}')
-
-def _facts(t, labels, test):
-    "Facts of one task; `ValueError` if it cannot be learned or judged"
-    for k in 'train','test':
-        if not len(getattr(t, k)): raise ValueError(f'`tasks`: {t.name} must have samples to {k} on, got none')
-    try: a,b = t.codes(labels, test)
-    except (ValueError, IndexError) as e: raise ValueError(f'`tasks`: {t.name} does not fit the data: {e}') from None
-    sizes = np.bincount(a, minlength=t.n_classes)
-    _check_task(t, sizes)
-    chance = float(np.mean(b==sizes.argmax()))
-    key = fingerprint(t.classes, t.train, t.test, t.separate)
-    return _Facts(t, (t.name, t.n_classes, t.n, label_entropy(a), chance), key)
-
-def _all_facts(tasks, labels, test):
-    "Facts of all tasks"
-    facts = [_facts(t, labels, test) for t in tasks]
-    if not facts: raise ValueError('`tasks` must hold at least one task, got none')
-    names = pd.Series([f.task.name for f in facts])
-    twice = names[names.duplicated()]
-    if len(twice): raise ValueError(f'`tasks` must have a different name each, got {twice.iloc[0]!r} twice')
-    return facts
-
-# %% ../../nbs/experiments/06_study.ipynb #b5c91d88
-def _labels(data, name):
-    "Labels of outputs, of a data set, or of a pair of images and labels"
-    y = data.labels if isinstance(data, Outputs) else labelled(data, name).labels
-    if y is None: raise ValueError(f'`{name}` must have labels, got {type(data).__name__} without')
-    return np.asarray(y.cpu() if isinstance(y, torch.Tensor) else y)
-
-class _Data:
-    "Labelled data to transfer to, and the test set, where it is one of its own"
-    def __init__(self, data, test):
-        self.parts = (data,test)
-        self.key = fingerprint(data, test)
-        self.labels:Any = _labels(data, 'data')
-        self.test_labels:Any = None if test is None else _labels(test, 'test')
-
-# %% ../../nbs/experiments/06_study.ipynb #1bb2a95c
-def _told(name, given):
-    "The `Outputs` of a source on the data, and on the test set or `None`"
-    if not isinstance(given, (tuple,list)): given = [given]
-    said = [Outputs.load(Path(o)) if isinstance(o, (str,PathLike)) else o for o in given]
-    if 1<=len(said)<=2 and all(isinstance(o, Outputs) for o in said): return (*said,None)[:2]
-    kind = type(said[0] if len(said)==1 else given).__name__
-    raise ValueError(f'`sources` must be models or Outputs by name, {name!r} is {kind}')
-
-class _Source:
-    "A source model by name, and what it says about the data once that is asked for"
-    def __init__(self, name, given, data, run):
-        self.name,self.run = name,run
-        self.model:Any = given if isinstance(given, nn.Module) else None
-        self.said:Any = None
-        if self.model is None:
-            self.said = _told(name, given)
-            data = _Data(*self.said)
-        elif data is None: raise ValueError(f'`data` must be given, the source {name!r} is a model')
-        self.data:_Data = data
-        self.key = fingerprint('outputs' if self.model is None else given, data.key)
-
-    def outputs(self):
-        "Outputs on the data and on the test set; what goes wrong goes wrong the same way next time"
-        if self.said is None:
-            try: self.said = tuple(map(self._look, self.data.parts))
-            except Exception as e: self.said = e
-        if isinstance(self.said, Exception): raise self.said
-        return self.said
-
-    def _look(self, part):
-        "Outputs on one part of the data"
-        if part is None: return None
-        batches = labelled(part, 'data').batches(self.run['batch_size'])
-        return outputs(self.model, batches, device=self.run['device'], name=self.name, progress=self.run['progress'])
-
-    def forget(self):
-        "Let go of outputs that can be made again"
-        if self.model is not None: self.said = None
-
-# %% ../../nbs/experiments/06_study.ipynb #c23ca19e
-def _of(data, name):
-    "What belongs to one source"
-    return data[name] if isinstance(data, Mapping) else data
-
-def _same_labels(source, ref, whose):
-    "Refuse a source with other labels"
-    own = source.data
-    same = np.array_equal(own.labels, ref.labels) and np.array_equal(own.test_labels, ref.test_labels)
-    if same: return
-    raise ValueError('`sources` must all be judged on the same samples in the same order, '
-                     f'the labels of {source.name!r} are not those of {whose}')
-
-def _sources(sources, data, test, run):
-    "Sources by name, on the same labels"
-    if not isinstance(sources, Mapping) or not sources:
-        got = type(sources).__name__ if sources else 'none'
-        raise ValueError(f'`sources` must be a dict of at least one model by name, got {got}')
-    missing = set(sources)-set(data) if isinstance(data, Mapping) else set()
-    if missing: raise ValueError(f'`data` must have an entry for each source, it has none for {min(missing)!r}')
-    made:dict[int,_Data] = {}
-    for k in sources:
-        d = _of(data, k)
-        if d is not None and id(d) not in made: made[id(d)] = _Data(d, _of(test, k))
-    res = [_Source(k, s, made.get(id(_of(data, k))), run) for k,s in sources.items()]
-    ref = next(iter(made.values()), res[0].data)
-    for s in res: _same_labels(s, ref, 'the data' if made else repr(res[0].name))
-    return res,ref
 
 # %% ../../nbs/experiments/06_study.ipynb #db91502f
 _task_columns = dict(n_classes=int, n=int, entropy=float, chance=float)
@@ -162,110 +30,21 @@ _measured_columns = dict(kind=str, epoch=int, value=float, seconds=float)
 _names = dict(data=str, model=str, task=str) | _task_columns | dict(metric=str) # what they name is measured
 _columns = _names | _measured_columns # of a stored result
 
+def _is_whole(rows):
+    "Whether a result has more than its curve"
+    kinds = {kind for kind,*_ in rows}
+    return kinds!={'curve'}
+
 def _book(store, resume):
-    "The book of a study; a result is whole when more than its curve is there"
-    def whole(rows): return any(kind!='curve' for kind,*_ in rows)
-    return Book(store, _columns, names=[*_names], same=('kind','epoch'), whole=whole, resume=resume)
-
-# %% ../../nbs/experiments/06_study.ipynb #2a3027e9
-class _Transfer(NamedTuple):
-    "What one method does on one task"
-    f:Any
-    args:tuple
-    options:dict
-
-    def rows(self):
-        "The accuracy that is reached, after its curve over epochs if there is one"
-        start = time.perf_counter()
-        result = self.f(*self.args, **self.options)
-        accuracy = float(result)
-        if not 0<=accuracy<=1: raise ValueError(f'an accuracy must be in [0, 1], got {accuracy}')
-        rows = _curve_rows(getattr(result, 'curve', None))
-        return [*rows, ('accuracy', 0, accuracy, time.perf_counter()-start)]
-
-def _curve_rows(curve):
-    "Accuracies after each epoch, where they were measured"
-    if curve is None or 'epoch' not in curve: return []
-    points = curve[['epoch','accuracy']].dropna()
-    return [('curve', int(e), float(a), math.nan) for e,a in points.itertuples(index=False)]
-
-def _measured(job, missing):
-    "Rows of the one result of a `_Transfer`, or its error"
-    start = time.perf_counter()
-    error = ''
-    try: rows = job.rows()
-    except Exception as e:
-        rows = [('accuracy', 0, math.nan, time.perf_counter()-start)]
-        error = error_text(e)
-    return [(label, rows, error) for label in missing]
-
-# %% ../../nbs/experiments/06_study.ipynb #ba9dbd14
-_methods = dict( # and their modules
-    retrain_head='retrain_head',
-    fine_tune='fine_tuning',
-    from_scratch='fine_tuning',
-    meta_transfer='meta_transfer')
-
-def _method(m):
-    "Name and function of one method; `None` for `retrain_head`, which takes all tasks at once"
-    if m=='retrain_head': return m,None
-    if callable(m): return name_of(m),m
-    known(m, _methods, 'method', 'a function (model, train, test) can be one, too')
-    return m,getattr(import_module(f'transfer_metrics.experiments.{_methods[m]}'), m)
-
-def _named_methods(methods):
-    "`{name: function}` from names, functions, or such a mapping"
-    if isinstance(methods, Mapping): return {k: _method(m)[1] for k,m in methods.items()}
-    if isinstance(methods, str) or callable(methods): methods = [methods]
-    return dict(map(_method, methods))
-
-# %% ../../nbs/experiments/06_study.ipynb #f4d84b3c
-def _scores(job, missing):
-    "Scores of one source on the training part of a task; `job` is `(source, task, metrics)`"
-    s,task,metrics = job
-    train,_ = s.outputs()
-    found = score_models({s.name: train.subset(task.train)}, None, {k: metrics[k] for k in missing}, progress=False)
-    for r in found.itertuples():
-        no_number = 'ValueError: the score is NaN' if np.isnan(r.value) else ''
-        yield r.metric,[('score', 0, r.value, r.seconds)],r.error or no_number
-
-def _given(value, missing):
-    "A score that was told"
-    return [(label, [('score', 0, value, 0.)], '') for label in missing]
-
-class _Heads(NamedTuple):
-    "Heads to retrain on one source"
-    source:_Source
-    tasks:dict # by name
-    options:dict
-
-    def rows(self, names):
-        "Accuracy on each of some tasks"
-        train,test = self.source.outputs()
-        if train.features is None: raise ValueError('needs `features`, which these outputs do not have')
-        data = self.source.data
-        judged = None if test is None else (self._features(test), data.test_labels)
-        tasks = [self.tasks[k] for k in names]
-        d = retrain_heads(self._features(train), data.labels, tasks, test=judged, progress=False, **self.options)
-        return [('accuracy', 0, r.accuracy, r.seconds) for r in d.itertuples()]
-
-    def _features(self, out):
-        at = self.source.run['device']
-        return out.features if at is None else torch.as_tensor(out.features, device=at)
-
-def _heads(job, missing):
-    "Results of retrained heads, labelled `(task, method)`; one by one if they fail together"
-    names = [task for task,_ in missing]
-    try: return [(label, [row], '') for label,row in zip(missing, job.rows(names), strict=True)]
-    except Exception as e: why = error_text(e)
-    if len(missing)==1 or isinstance(job.source.said, Exception): return [(label, None, why) for label in missing]
-    return [o for label in missing for o in _heads(job, [label])]
+    "The book of a study"
+    same = 'kind','epoch'
+    return Book(store, _columns, names=[*_names], same=same, whole=_is_whole, resume=resume)
 
 # %% ../../nbs/experiments/06_study.ipynb #c72e519f
 class _Work(NamedTuple):
     "All that a study needs to know"
     experiment:str
-    facts:list[_Facts]
+    facts:list[TaskFacts]
     metrics:dict
     methods:dict
     options:dict
@@ -277,25 +56,29 @@ class _Work(NamedTuple):
 
     def key(self, s, f, name):
         "Fingerprint of one result"
-        if name=='source_accuracy': return self.book.key(name, self.accuracy[s.name], s.key, f.key)
-        return self.book.key('', self.codes[name], s.key, f.key)
-
+        if name in self.codes: return self.book.key('', self.codes[name], s.key, f.key)
+        told = self.accuracy[s.name]
+        return self.book.key(name, told, s.key, f.key)
     def promised(self, s, f, name):
         "Key of a result, and the columns that name it"
-        return self.key(s, f, name),(self.experiment, s.name, *f.row, name)
+        names = self.experiment,s.name,*f.row,name
+        return self.key(s, f, name),names
 
     def unit(self, name):
         "Unit of a score, or that of the methods and of the accuracy that is told"
-        return resolve(self.metrics[name])[0].unit if name in self.metrics else 'accuracy'
+        if name not in self.metrics: return 'accuracy'
+        m,_ = resolve(self.metrics[name])
+        return m.unit
 
     def missing(self, s, name):
         "Tasks that have no result yet, one of each kind; and the others"
-        left:dict[str,_Facts] = {}
+        left:dict[str,TaskFacts] = {}
         for f in self.facts:
             key = self.key(s, f, name)
             if key not in self.book.known: left.setdefault(key, f)
-        chosen = {id(f) for f in left.values()}
-        return list(left.values()),[f for f in self.facts if id(f) not in chosen]
+        chosen = set(map(id, left.values()))
+        others = [f for f in self.facts if id(f) not in chosen]
+        return list(left.values()),others
 
     def run(self, f, items, executor=None):
         "Compute what `items` lack"
@@ -304,64 +87,95 @@ class _Work(NamedTuple):
 
 def _codes(metrics, methods, options):
     "Fingerprint of what computes a result, by its name"
-    codes = {k: fingerprint(_Source, _scores, f) for k,f in metrics.items()}
+    codes = {}
+    for k,f in metrics.items():
+        codes[k] = fingerprint(Source, score_results, f)
     for k,f in methods.items():
-        how = (_measured, _Transfer, f) if f else (_Source, _heads, _Heads)
-        codes[k] = fingerprint(*how, sorted(options.get(k, {}).items()))
+        how = [transfer_results, Transfer, f] if f else [Source, head_results, Heads]
+        own = options.get(k, {})
+        codes[k] = fingerprint(*how, sorted(own.items()))
     return codes
 
 # %% ../../nbs/experiments/06_study.ipynb #e1f85caa
 def _score(w, s):
     "Scores that are missing, a task at a time"
-    def item(f): return Item(f.task.name, (s,f.task,w.metrics), {k: w.promised(s, f, k) for k in w.metrics})
-    w.run(_scores, map(item, w.facts))
-
+    def item(f):
+        results = {k: w.promised(s, f, k) for k in w.metrics}
+        job = s,f.task,w.metrics
+        return Item(f.task.name, job, results)
+    items = map(item, w.facts)
+    w.run(score_results, items)
 def _tell(w, s):
     "The accuracy of a source on its own task, as a score of each task"
     name = 'source_accuracy'
     value = w.accuracy[s.name]
-    w.run(_given, [Item(f.task.name, value, {name: w.promised(s, f, name)}) for f in w.facts])
+    def item(f):
+        results = {name: w.promised(s, f, name)}
+        return Item(f.task.name, value, results)
+    items = map(item, w.facts)
+    w.run(told_results, items)
+def _effort(f): return f.task.n*f.task.n_classes
 
 def _retrain(w, s, name, batch=64):
     "Accuracies of retrained heads that are missing, in batches of tasks of like size"
     left,others = w.missing(s, name)
-    left = sorted(left, key=lambda f: -f.task.n*f.task.n_classes)
-    parts = [left[i:i+batch] for i in range(0, len(left), batch)]
+    left = sorted(left, key=_effort, reverse=True)
+    starts = range(0, len(left), batch)
+    parts = [left[i:i+batch] for i in starts]
+    options = w.options.get(name, {})
     for part in [*parts, others]:
-        job = _Heads(s, {f.task.name: f.task for f in part}, w.options.get(name, {}))
-        results = {(f.task.name,name): w.promised(s, f, name) for f in part}
-        w.run(_heads, [Item(s.name, job, results)])
-
+        tasks = {f.task.name: f.task for f in part}
+        results = {}
+        for f in part:
+            label = f.task.name,name
+            results[label] = w.promised(s, f, name)
+        heads = Heads(s, tasks, options)
+        w.run(head_results, [Item(s.name, heads, results)])
 def _own_options(w, s, name, method):
     "Keyword arguments of a method: those of the user, and what it takes of the options of a study"
     try: takes:Any = inspect.signature(method).parameters
     except (TypeError, ValueError): takes = ()     # not every built-in function tells
     here = dict(device=s.run['device'], progress=False)
-    return {k: v for k,v in here.items() if k in takes} | dict(w.options.get(name, {}))
-
+    taken = {k: v for k,v in here.items() if k in takes}
+    own = w.options.get(name, {})
+    return taken | dict(own)
 def _transfer(w, s, name, method):
     "Accuracies by another method that are missing, a task at a time"
     options = _own_options(w, s, name, method)
-    def item(f, job=None): return Item(f'{name} of {s.name} on {f.task.name}', job, {name: w.promised(s, f, name)})
-    def job(f): return _Transfer(method, (s.model, *f.task.select(*s.data.parts)), options)
+    def item(f, job=None):
+        results = {name: w.promised(s, f, name)}
+        called = f'{name} of {s.name} on {f.task.name}'
+        return Item(called, job, results)
+    def with_job(f):
+        parts = f.task.select(*s.data.parts)
+        args = s.model,*parts
+        return item(f, Transfer(method, args, options))
     left,others = w.missing(s, name)
-    w.run(_measured, (item(f, job(f)) for f in left), w.executor)
-    w.run(_measured, map(item, others))
+    jobs = map(with_job, left)
+    w.run(transfer_results, jobs, w.executor)
+    w.run(transfer_results, map(item, others))
 
 # %% ../../nbs/experiments/06_study.ipynb #898a2129
+def _rows(w, s, f, name, kind):
+    "Rows of one result"
+    key,names = w.promised(s, f, name)
+    named = dict(zip(_names, names, strict=True))
+    named['unit'] = w.unit(name)
+    measured = *_measured_columns,'error'
+    for found in w.book.rows(key):
+        row = dict(zip(measured, found, strict=True))
+        row['kind'] = row['kind'] or kind # of what failed there is none
+        yield named|row
+
 def _table(w, sources):
     "All results, in the order of sources, tasks, scores, methods"
-    rows = []
+    rows:list[dict] = []
     for s in sources:
-        told = ['source_accuracy'] if s.name in w.accuracy else []
-        kinds = dict.fromkeys([*w.metrics,*told], 'score') | dict.fromkeys(w.methods, 'accuracy')
-        for f in w.facts:
-            for name,kind in kinds.items():
-                key,names = w.promised(s, f, name)
-                named = dict(zip(_names, names, strict=True), unit=w.unit(name))
-                for own,*found in w.book.rows(key):
-                    measured = zip((*_measured_columns,'error'), (own or kind, *found), strict=True)
-                    rows.append(named|dict(measured))
+        kinds = dict.fromkeys(w.metrics, 'score')
+        if s.name in w.accuracy: kinds['source_accuracy'] = 'score'
+        kinds |= dict.fromkeys(w.methods, 'accuracy')
+        for f,name in product(w.facts, kinds):
+            rows += _rows(w, s, f, name, kinds[name])
     return result_frame(rows, ['task','kind','epoch','n_classes','entropy','chance'])
 
 def _check_options(methods, metrics, options, sources):
@@ -370,9 +184,9 @@ def _check_options(methods, metrics, options, sources):
     if both: raise ValueError(f'`methods` and `metrics` must have different names, got {min(both)!r} in both')
     odd = set(options)-set(methods)
     if odd:
-        raise ValueError(f'`options` must be by name of a method, got {min(odd)!r}; '
-                         f'the methods are {", ".join(methods)}')
-    need = [k for k,f in methods.items() if f is not None]
+        there = ', '.join(methods)
+        raise ValueError(f'`options` must be by name of a method, got {min(odd)!r}; the methods are {there}')
+    need = [k for k,f in methods.items() if f]
     bare = [s.name for s in sources if s.model is None]
     if need and bare:
         raise ValueError(f'`methods`: {need[0]!r} needs a model, but the source {bare[0]!r} is Outputs; '
@@ -380,14 +194,23 @@ def _check_options(methods, metrics, options, sources):
 
 def _check_accuracy(source_accuracy, sources):
     "Accuracies of sources as numbers"
-    given = {k: float(v) for k,v in (source_accuracy or {}).items()}
-    odd = [k for k,v in given.items() if not 0<=v<=1 or k not in sources]
-    if odd:
+    told = {}
+    for k,v in (source_accuracy or {}).items():
+        told[k] = float(v)
+        if k in sources and 0<=told[k]<=1: continue
         raise ValueError('`source_accuracy` must be accuracies in [0, 1] by name of a source, '
-                         f'got {given[odd[0]]} for {odd[0]!r}')
-    return given
+                         f'got {told[k]} for {k!r}')
+    return told
 
 # %% ../../nbs/experiments/06_study.ipynb #f2ede35d
+def _measure(w, s):
+    "Everything of one source that is missing"
+    _score(w, s)
+    if s.name in w.accuracy: _tell(w, s)
+    for name,f in w.methods.items():
+        if f is None: _retrain(w, s, name)
+        else: _transfer(w, s, name, f)
+
 def study(
     experiment:str, # What rows and store call it, in their column `data`
     # Models by name; or, for scores and `retrain_head`, `Outputs` or their files (pairs of them with a test set)
@@ -426,21 +249,18 @@ def study(
     """
     run = dict(device=device, batch_size=batch_size, progress=progress)
     book = _book(store, resume)
-    models,d = _sources(sources, data, test, run)
-    facts = _all_facts(tasks, d.labels, d.test_labels)
+    models,ref = study_sources(sources, data, test, run)
+    facts = all_facts(tasks, ref.labels, ref.test_labels)
     fs = metric_functions(metrics)
-    ms = _named_methods(methods)
-    opts = dict(options or {})
-    _check_options(ms, fs, opts, models)
+    ms = method_functions(methods)
+    own = dict(options or {})
+    _check_options(ms, fs, own, models)
     told = _check_accuracy(source_accuracy, sources)
-    steps = len(models)*(len(fs)+len(ms))+len(told)
-    with tqdm(total=steps*len(facts), desc=experiment, unit='result', disable=not progress) as bar:
-        w = _Work(experiment, facts, fs, ms, opts, told, book, _codes(fs, ms, opts), executor, bar)
+    codes = _codes(fs, ms, own)
+    of_a_task = len(models)*len(codes)+len(told)
+    with tqdm(total=of_a_task*len(facts), desc=experiment, unit='result', disable=not progress) as bar:
+        w = _Work(experiment, facts, fs, ms, own, told, book, codes, executor, bar)
         for s in models:
-            _score(w, s)
-            if s.name in told: _tell(w, s)
-            for name,f in ms.items():
-                if f is None: _retrain(w, s, name)
-                else: _transfer(w, s, name, f)
+            _measure(w, s)
             s.forget()
         return _table(w, models)

@@ -18,10 +18,10 @@ from .tables import direction, places, score_table
 # %% ../../nbs/model_selection/03_consensus.ipynb #d9e2e4f6
 def _shares(w):
     "Share of the other models that each beats by each score"
-    m = w.notna().sum()
+    others = w.notna().sum()-1
     beaten = places(w).rank()-1
-    return (beaten/(m-1)).loc[:,m>1]
-
+    share = beaten/others
+    return share.loc[:,others>0]
 def _standard(w):
     "Each score in standard deviations from its mean"
     finite = w.where(np.isfinite(w))
@@ -29,9 +29,10 @@ def _standard(w):
     clipped = w.clip(finite.min(), finite.max(), axis=1)
     w = clipped.loc[:,several]
     s = w.std(ddof=0)
-    flat = s<=1e-12*w.abs().max()
+    rounding = 1e-12*w.abs().max()
+    flat = s<=rounding
     distance = w-w.mean()
-    return (distance/s.mask(flat, 1))*~flat
+    return distance/s.mask(flat, 1)*~flat
 
 # %% ../../nbs/model_selection/03_consensus.ipynb #8bab1c75
 _hows = dict(mean_rank=_shares, median_rank=_shares, z=_standard)

@@ -17,11 +17,11 @@ from ..linalg import Moments, centred, inverse_std, mean_shift
 # %% ../../nbs/model_selection/04_feature_selection.ipynb #8420469c
 def _about_mean(x, y):
     "Gram matrix and class sums about the mean, the mean, and class counts"
-    m = Moments(mean_shift(x), len(y.classes))
+    shift = mean_shift(x)
+    m = Moments(shift, len(y.classes))
     m.update(x, y.codes)
     G,S,mean = centred(m)
-    return G,S,mean+m.shift,m.counts
-
+    return G,S,mean+shift,m.counts
 class _Rests:
     "What remains of each feature when it is predicted from those taken"
     def __init__(self, x, y, tol):
@@ -29,7 +29,8 @@ class _Rests:
         G,S,mean,counts = _about_mean(x, y)
         std = inverse_std(G.diagonal(), mean, n, d)
         scale = std/n**.5 # all features of length 1; constant ones of length 0
-        self.G = G*scale*scale[:,None]
+        of_row = scale[:,None]
+        self.G = G*scale*of_row
         self.S = S*scale
         self.counts = counts[:,None]
         self.left = self.G.diagonal().clone() # sums of squares of the rests
@@ -38,17 +39,18 @@ class _Rests:
 
     def gains(self):
         "What each feature would add; -1 for a copy of those taken"
-        between = (self.S.square()/self.counts).sum(0)
-        share = between/self.left.clamp(min=self.tol)
+        squared = self.S.square()/self.counts
+        left = self.left.clamp(min=self.tol)
+        share = squared.sum(0)/left
         return torch.where(self.left>self.tol, share, -1.)
-
     def take(self, j):
         "Predict all features from the new part of `j` too"
         length = self.left[j].sqrt()
         known = self.basis[:,j]@self.basis
-        shared = (self.G[j]-known)/length
+        new = self.G[j]-known
+        shared = new/length
         sums = self.S[:,j]/length
-        self.S = self.S-torch.outer(sums, shared)
+        self.S = self.S-sums[:,None]*shared
         self.left = self.left-shared**2
         self.left[j] = 0.
         self.basis = torch.cat([self.basis, shared[None]])
@@ -78,7 +80,8 @@ def select_features(
     x = as_features(features)
     n,d = x.shape
     k = d if k is None else whole(k, 'k', 1, d)
-    rests = _Rests(x, as_labels(labels, n=n, device=x.device), tol)
+    y = as_labels(labels, n=n, device=x.device)
+    rests = _Rests(x, y, tol)
     rows = []
     total = 0.
     for _ in range(k):
@@ -89,4 +92,5 @@ def select_features(
         total += gain
         rows.append((j, gain, total))
         rests.take(j)
-    return pd.DataFrame(rows, columns=['feature','gain','h_score']).astype({'feature': int})
+    found = pd.DataFrame(rows, columns=['feature','gain','h_score'])
+    return found.astype({'feature': int})

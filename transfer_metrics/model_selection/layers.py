@@ -19,7 +19,8 @@ def _by_layer(scores):
     "`model/layer` in two columns; without the baseline, which knows no layers"
     of_one_data_set(scores)
     d = scores[scores.metric!='source_accuracy'].reset_index(drop=True)
-    whole = d.model[~d.model.str.contains('/')]
+    has_layer = d.model.str.contains('/')
+    whole = d.model[~has_layer]
     if len(whole):
         raise ValueError('`scores` must have rows `model/layer`, as of score_models(..., layer=[...]), '
                          f'got {whole.iloc[0]!r}')
@@ -33,12 +34,21 @@ def plot_layers(
     ax:Any=None, # Where to draw
     legend:bool=True, # Name the models
 ) -> Any: # Axes: the score against the layers, in the order of their rows, one line a model
-    "Score of each layer, from the first to the last"
+    """Score of each layer, from the first to the last
+
+    >>> import pandas as pd
+    >>> import transfer_metrics as tm
+    >>> rows = [('net/conv', 'h_score', 1.5), ('net/head', 'h_score', 1.2)]
+    >>> ax = tm.plot_layers(pd.DataFrame(rows, columns=['model', 'metric', 'value']))
+    >>> [tick.get_text() for tick in ax.get_xticklabels()]
+    ['conv', 'head']
+    """
     d = _by_layer(scores)
     names = list(d.metric.unique())
     name = one_of(metric or names[0], 'metric', names)
     chosen = d[d.metric==name]
-    w = chosen.pivot_table(index='layer', columns='model', values='value', sort=False, dropna=False)
+    as_they_come = dict(sort=False, dropna=False)
+    w = chosen.pivot_table(index='layer', columns='model', values='value', **as_they_come)
     ax = axes(ax, figsize=(5,3.4))
     for i,(k,v) in enumerate(w.items()):
         ax.plot(range(len(v)), v, label=k, ms=5, **style(i))
@@ -61,10 +71,14 @@ def best_layer(
     {'h_score': {'net': 'conv'}}
     """
     d = _by_layer(scores)
-    signed = d.value*d.metric.map(direction)
-    there = d.assign(value=signed).dropna(subset='value').reset_index(drop=True)
+    models = d.model.unique()
+    metrics = d.metric.unique()
+    d['value'] *= d.metric.map(direction)
+    there = d.dropna(subset='value').reset_index(drop=True)
     g = there.groupby(['model','metric'], sort=False).value
-    chooses = (g.max()>g.min()) | (g.size()==1)
-    top = there.loc[g.idxmax()[chooses]]
-    w = top.pivot(index='model', columns='metric', values='layer').rename_axis(None, axis=1)
-    return w.reindex(index=d.model.unique(), columns=d.metric.unique())
+    differ = g.max()>g.min()
+    alone = g.size()==1
+    at = g.idxmax()[differ | alone]
+    w = there.loc[at].pivot(index='model', columns='metric', values='layer')
+    w = w.rename_axis(columns=None)
+    return w.reindex(index=models, columns=metrics)
