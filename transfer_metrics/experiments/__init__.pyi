@@ -32,8 +32,16 @@ from .measuring import Transfer as Transfer
 from .measuring import transfer_results as transfer_results
 from .meta_transfer import Adapted as Adapted
 from .meta_transfer import CNAPs as CNAPs
-from .meta_transfer import film as film
 from .meta_transfer import meta_transfer as meta_transfer
+from .modulation import film as film
+from .modulation import film_layers as film_layers
+from .modulation import layer_outputs as layer_outputs
+from .modulation import layer_statistics as layer_statistics
+from .modulation import Modulated as Modulated
+from .modulation import modulated_features as modulated_features
+from .new_head import draw_anew as draw_anew
+from .new_head import head_name as head_name
+from .new_head import with_new_head as with_new_head
 from .pairs import by_series as by_series
 from .pairs import in_nats as in_nats
 from .pairs import name_list as name_list

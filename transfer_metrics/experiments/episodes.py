@@ -35,26 +35,36 @@ def episode_sizes(
     per_class:int|tuple, # Support samples of each class, or fewest and most
     queries:int, # Query samples of each class
 ) -> EpisodeSizes: # The same as pairs
-    "How episodes are drawn, checked"
-    pairs = _pair(classes, 'classes', 2),_pair(per_class, 'per_class', 1)
-    return EpisodeSizes(*pairs, whole(queries, 'queries', 1))
+    """How episodes are drawn, checked
+
+    >>> episode_sizes(classes=5, per_class=(1, 10), queries=10)
+    EpisodeSizes(classes=(5, 5), per_class=(1, 10), queries=10)
+    """
+    ways = _pair(classes, 'classes', 2)
+    shots = _pair(per_class, 'per_class', 1)
+    return EpisodeSizes(ways, shots, whole(queries, 'queries', 1))
 
 def check_episodes(
     groups:Mapping[Any,np.ndarray], # Positions of samples, by class
     sizes:EpisodeSizes, # How episodes are drawn
     name:str='labels', # What error messages call the data
 ) -> None: # Nothing, or `ValueError`
-    "Refuse data that has too few classes or samples"
-    fewest = sizes.classes[0]
+    """Refuse data that has too few classes or samples
+
+    >>> check_episodes({'a': range(4), 'b': range(9)}, episode_sizes(2, 3, 2))
+    Traceback (most recent call last):
+    ValueError: every class in `labels` must have 5 samples, 3 to learn from (`per_class`) and 2 `queries`; 'a' has 4
+    """
+    fewest,_ = sizes.classes
     if len(groups)<fewest:
         raise ValueError(f'`{name}` must have at least the {fewest} classes of an episode, got {len(groups)}: '
                          'lower `classes`, or add data')
-    most = sizes.per_class[1]
+    _,most = sizes.per_class
     need = most+sizes.queries
-    lone = [c for c,g in groups.items() if len(g)<need]
-    if lone:
+    for c,g in groups.items():
+        if len(g)>=need: continue
         raise ValueError(f'every class in `{name}` must have {need} samples, {most} to learn from (`per_class`) and '
-                         f'{sizes.queries} `queries`; {lone[0]!r} has {len(groups[lone[0]])}')
+                         f'{sizes.queries} `queries`; {c!r} has {len(g)}')
 
 # %% ../../nbs/experiments/02_episodes.ipynb #412862a3
 def draw_episode(
@@ -63,17 +73,35 @@ def draw_episode(
     sizes:EpisodeSizes, # How it is drawn
     rng:np.random.Generator, # Where the draws come from
 ) -> Task: # `train` is the support, `test` the queries
-    "One episode"
+    """One episode
+
+    >>> groups = {'cat': range(5), 'dog': range(5, 10)}
+    >>> draw_episode('pets', groups, episode_sizes(2, 3, 1), np.random.default_rng(0))
+    Task('pets', 2 classes, 6 training and 2 test samples)
+    """
     names = list(groups)
-    most = min(sizes.classes[1], len(names))
-    k = rng.integers(sizes.classes[0], most+1)
-    s = rng.integers(sizes.per_class[0], sizes.per_class[1]+1)
-    places = np.sort(rng.choice(len(names), k, replace=False))
+    fewest,most = sizes.classes
+    most = min(most, len(names))
+    k = rng.integers(fewest, most, endpoint=True)
+    s = rng.integers(*sizes.per_class, endpoint=True)
+    places = rng.choice(len(names), k, replace=False)
+    places.sort()
     chosen = tuple(names[j] for j in places)
-    drawn = [rng.permutation(groups[c])[:s+sizes.queries] for c in chosen]
-    support = np.concatenate([o[:s] for o in drawn])
-    queries = np.concatenate([o[s:] for o in drawn])
-    return Task(name, chosen, np.sort(support), np.sort(queries))
+    support = []
+    queries = []
+    for c in chosen:
+        mixed = rng.permutation(groups[c])
+        left = mixed[s:]
+        support.append(mixed[:s])
+        queries.append(left[:sizes.queries])
+    train = np.concatenate(support)
+    test = np.concatenate(queries)
+    return Task(name, chosen, np.sort(train), np.sort(test))
+
+def _from_to(pair):
+    "Such as '2 to 5', or '2' for 2 to 2"
+    lo,hi = pair
+    return str(lo) if lo==hi else f'{lo} to {hi}'
 
 class Episodes(Sequence):
     "A sequence of episodes, each drawn when it is asked for"
@@ -83,21 +111,24 @@ class Episodes(Sequence):
         n:int, # How many
         seed:int, # An episode depends on it and its number
     ):
-        self.groups,self.sizes = groups,sizes
-        self.n,self.seed = n,seed
+        self.groups = groups
+        self.sizes = sizes
+        self.n = n
+        self.seed = seed
 
     def __len__(self): return self.n
 
     def __getitem__(self, i):
         j = range(self.n)[i]
         if isinstance(i, slice): return [self[k] for k in j]
-        return draw_episode(f'episode {j}', self.groups, self.sizes, generator(self.seed, j))
+        rng = generator(self.seed, j)
+        return draw_episode(f'episode {j}', self.groups, self.sizes, rng)
 
     def __repr__(self):
-        def text(pair): return ' to '.join(map(str, dict.fromkeys(pair)))
-        classes = f'{text(self.sizes.classes)} of {len(self.groups)} classes'
-        samples = f'{text(self.sizes.per_class)} examples and {self.sizes.queries} queries of each'
-        return f'Episodes({self.n} of {classes}, {samples}, seed {self.seed})'
+        sizes = self.sizes
+        classes = f'{_from_to(sizes.classes)} of {len(self.groups)} classes'
+        samples = f'{_from_to(sizes.per_class)} examples and {sizes.queries} queries'
+        return f'Episodes({self.n} of {classes}, {samples} of each, seed {self.seed})'
 
 # %% ../../nbs/experiments/02_episodes.ipynb #da9b7914
 def episodes(

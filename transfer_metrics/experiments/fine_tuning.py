@@ -11,7 +11,6 @@ __all__ = ['Coded', 'labelled', 'coded', 'accuracy_on', 'fine_tune', 'from_scrat
 import math
 import time
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,50 +24,13 @@ from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 from .. import __version__
 from ..checks import instance, number, whole
+from ..containers import pixels
 from ..core import as_labels, as_tensor
-from ..models import frozen, logits_of, tapped
-from ..samples import Samples, pixels
+from ..models import logits_of
+from ..samples import Samples
 from ..store import Checkpoint, fingerprint
+from .new_head import draw_anew, with_new_head
 from .retrain_head import Transferred, in_classes
-
-# %% ../../nbs/experiments/04_fine_tuning.ipynb #3920ebdc
-def _head_name(model, x, layer):
-    "Name of the linear layer that makes the logits"
-    with frozen(model) as lent, tapped(lent, layer) as seen: k = logits_of(lent(x)).shape[1]
-    head = seen.get('module')
-    if head is None and layer is None:
-        raise ValueError('no nn.Linear was called, so the head is not known; give a model that ends in one')
-    if not isinstance(head, nn.Linear):
-        what = 'not called' if head is None else type(head).__name__
-        raise ValueError('`layer` must name the nn.Linear that makes the logits, which is replaced; '
-                         f'{layer!r} is {what}')
-    if head.out_features==k: return seen['name']
-    raise ValueError(f'`layer` must name the nn.Linear that makes the logits: {seen["name"]!r} makes '
-                     f'{head.out_features} numbers, and there are {k} logits')
-
-def _with_head(model, x, layer, c):
-    "A copy of `model` whose head has `c` outputs, all of its parameters free to move"
-    name = _head_name(model, x, layer)
-    with frozen(model) as lent: copy = deepcopy(lent).requires_grad_(True)
-    old:Any = copy.get_submodule(name)
-    new = nn.Linear(old.in_features, c, device=old.weight.device, dtype=old.weight.dtype)
-    if not name: return new
-    parent,_,last = name.rpartition('.')
-    setattr(copy.get_submodule(parent), last, new)
-    return copy
-
-# %% ../../nbs/experiments/04_fine_tuning.ipynb #c39b9471
-def _forget(model):
-    "Draw all weights anew, in place"
-    for name,m in model.named_modules():
-        reset = getattr(m, 'reset_parameters', None) or getattr(m, '_reset_parameters', None)
-        if reset:
-            reset()
-            continue
-        own = [k for k,_ in m.named_parameters(recurse=False)]
-        if own:
-            raise ValueError(f'parameters {own} of {name or "the model"!r} belong to no layer that can draw them anew; '
-                             'pass `init`, a function that does so for the whole model')
 
 # %% ../../nbs/experiments/04_fine_tuning.ipynb #332c133e
 @dataclass(eq=False)
@@ -87,9 +49,11 @@ class Coded:
     ) -> tuple[Tensor,Tensor]: # Images in the precision of the network, and codes; both where the network is
         "Images and codes at some positions"
         prepare = partial(pixels, dtype=like.dtype)
-        x = Samples.of(self.samples, prepare=prepare).take(i.numpy())[0]
+        samples = Samples.of(self.samples, prepare=prepare)
+        x = samples.take(i.numpy())[0]
         dtype = like.dtype if x.is_floating_point() else None
-        return x.to(like.device, dtype),self.codes[i].to(like.device)
+        codes = self.codes[i].to(like.device)
+        return x.to(like.device, dtype),codes
 
 def labelled(
     data:Any, # A pair (images, labels), or a data set of such
@@ -98,7 +62,8 @@ def labelled(
     "Labelled images by position"
     if isinstance(data, (tuple,list)) and len(data)==2:
         x,y = data
-        return Samples.of((x if isinstance(x, Dataset) else as_tensor(x, name), y), name=name)
+        images = x if isinstance(x, Dataset) else as_tensor(x, name)
+        return Samples.of((images,y), name=name)
     instance(data, name, Dataset, 'a pair (images, labels) or a data set of such')
     return Samples.of(data, name=name)
 
@@ -112,12 +77,15 @@ def coded(
     samples = labelled(data, name)
     y = as_labels(samples.labels, f'{name} labels', n=len(samples))
     if classes is None: return Coded(samples, y.codes.cpu(), y.classes, name)
-    return Coded(samples, in_classes(y, classes).cpu(), classes, name)
+    codes = in_classes(y, classes)
+    return Coded(samples, codes.cpu(), classes, name)
 
 def _batches(order, batch_size):
     "Positions in batches of nearly equal size, none of a single sample"
-    n = -(-len(order)//batch_size)
-    return order.tensor_split(max(1, min(n, len(order)//2)))
+    enough = math.ceil(len(order)/batch_size)
+    pairs = len(order)//2
+    n = min(enough, pairs)
+    return order.tensor_split(max(n, 1))
 
 # %% ../../nbs/experiments/04_fine_tuning.ipynb #61f9711b
 def _check_loss(loss, x, i, lr, name):
@@ -126,11 +94,12 @@ def _check_loss(loss, x, i, lr, name):
     if x.is_floating_point() and not x.isfinite().all():
         some = sorted(i.tolist())[:8]
         raise ValueError(f'`{name}` must hold finite images, got NaN or infinity among the samples {some}')
-    raise ValueError(f'the training loss became {float(loss.detach())}: lower `lr`, now {lr:g}')
+    raise ValueError(f'the training loss became {loss.item()}: lower `lr`, now {lr:g}')
 
 def _epoch(model, opt, data, batch_size, seed, step):
     "One pass over the training data; the mean loss"
-    order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
+    g = torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(data), generator=g)
     like = next(model.parameters())
     total = 0.
     model.train()
@@ -141,7 +110,7 @@ def _epoch(model, opt, data, batch_size, seed, step):
         _check_loss(loss, x, i, opt.param_groups[0]['lr'], data.name)
         loss.backward()
         opt.step()
-        total += float(loss.detach())*len(i)
+        total += loss.item()*len(i)
         step()
     return total/len(data)
 
@@ -169,20 +138,24 @@ def _resumed(checkpoint, model, opt):
     if saved is None: return [],0.
     model.load_state_dict(saved['model'])
     opt.load_state_dict(saved['optimiser'])
-    return [tuple(r) for r in saved['curve']],saved['seconds']
+    curve = [tuple(r) for r in saved['curve']]
+    return curve,saved['seconds']
 
 # %% ../../nbs/experiments/04_fine_tuning.ipynb #553e0248
 def _step_sizes(opt, lr, share):
     "Set the learning rate, a `share` of the way down the cosine"
-    for g in opt.param_groups: g['lr'] = lr*(1+math.cos(math.pi*share))/2
+    angle = math.pi*share
+    for g in opt.param_groups: g['lr'] = lr*(1+math.cos(angle))/2
 
 def _train(model, train, test, checkpoint, *, epochs, lr, batch_size, momentum, weight_decay, seed, progress, name):
     "Train `model`; its accuracy after the last epoch"
-    opt = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum, weight_decay=weight_decay, nesterov=momentum>0)
+    options = dict(lr=lr, momentum=momentum, weight_decay=weight_decay, nesterov=momentum>0)
+    opt = torch.optim.SGD(model.parameters(), **options)
     curve,before = _resumed(checkpoint, model, opt)
     start = time.perf_counter()-before
     def seconds(): return time.perf_counter()-start
-    steps = len(_batches(torch.arange(len(train)), batch_size))
+    order = torch.arange(len(train))
+    steps = len(_batches(order, batch_size))
     with tqdm(total=epochs*steps, initial=len(curve)*steps, desc=name, unit='batch', disable=not progress) as bar:
         for e in range(len(curve), epochs):
             _step_sizes(opt, lr, e/epochs)
@@ -192,10 +165,13 @@ def _train(model, train, test, checkpoint, *, epochs, lr, batch_size, momentum, 
             except ValueError as o:
                 kept = f'; {checkpoint.path} keeps what was before' if checkpoint.path and e else ''
                 raise ValueError(f'epoch {e+1}: {o}{kept}') from o
-            curve.append((e+1, loss, accuracy_on(model, test)))
-            checkpoint.save(model=model.state_dict(), optimiser=opt.state_dict(), curve=curve, seconds=seconds())
+            accuracy = accuracy_on(model, test)
+            curve.append((e+1, loss, accuracy))
+            state = dict(model=model.state_dict(), optimiser=opt.state_dict())
+            checkpoint.save(curve=curve, seconds=seconds(), **state)
     frame = pd.DataFrame(curve, columns=['epoch','loss','accuracy'])
-    return Transferred(curve[-1][2], frame, seconds(), len(train), len(train.classes), model.eval())
+    *_,last = frame.accuracy
+    return Transferred(last, frame, seconds(), len(train), len(train.classes), model.eval())
 
 # %% ../../nbs/experiments/04_fine_tuning.ipynb #297c3b4b
 def _check(model, epochs, lr, batch_size, momentum, weight_decay):
@@ -217,11 +193,13 @@ def _told(data):
 
 def _fingerprint(model, data, options):
     "What tells one training from another"
-    return fingerprint(__version__, _train, model, [_told(d) for d in data], options)
+    told = [_told(d) for d in data]
+    return fingerprint(__version__, _train, model, told, options)
 
-def _transfer(model, train, test, *, forget, layer, device, checkpoint, progress, **options):
+def _transfer(model, train, test, forget, *, seed, layer, device, checkpoint, progress, **options):
     "The common part of both; `forget` draws new weights"
-    _check(model, **{k: v for k,v in options.items() if k!='seed'})
+    _check(model, **options)
+    options['seed'] = seed
     like = next(model.parameters())
     a = coded(train, 'train')
     b = coded(test, 'test', classes=a.classes)
@@ -229,11 +207,12 @@ def _transfer(model, train, test, *, forget, layer, device, checkpoint, progress
     at = torch.device(like.device if device is None else device)
     name = 'from scratch' if forget else 'fine-tune'
     with torch.random.fork_rng([at] if at.type=='cuda' else []):
-        torch.manual_seed(options['seed'])
+        torch.manual_seed(seed)
         x,_ = a.batch(torch.arange(2), like)
-        m = _with_head(model, x, layer, len(a.classes))
+        m = with_new_head(model, x, len(a.classes), layer=layer)
         if forget: forget(m)
-        kept = Checkpoint(checkpoint, _fingerprint(m, (a,b), options) if checkpoint else '')
+        key = _fingerprint(m, (a,b), options) if checkpoint else ''
+        kept = Checkpoint(checkpoint, key)
         return _train(m.to(at), a, b, kept, progress=progress, name=name, **options)
 
 # %% ../../nbs/experiments/04_fine_tuning.ipynb #0259fd11
@@ -264,9 +243,9 @@ def fine_tune(
     >>> float(accuracy), accuracy.n_classes
     (1.0, 2)
     """
-    return _transfer(model, train, test, forget=None, layer=layer, device=device, seed=seed, epochs=epochs, lr=lr,
-                     batch_size=batch_size, momentum=momentum, weight_decay=weight_decay, checkpoint=checkpoint,
-                     progress=progress)
+    steps = dict(epochs=epochs, lr=lr, batch_size=batch_size, momentum=momentum, weight_decay=weight_decay)
+    around = dict(layer=layer, checkpoint=checkpoint, seed=seed, device=device, progress=progress)
+    return _transfer(model, train, test, None, **steps, **around)
 
 # %% ../../nbs/experiments/04_fine_tuning.ipynb #9f825952
 def from_scratch(
@@ -297,6 +276,6 @@ def from_scratch(
     >>> float(accuracy), len(accuracy.curve)
     (1.0, 10)
     """
-    return _transfer(model, train, test, forget=init or _forget, layer=layer, device=device, seed=seed, epochs=epochs,
-                     lr=lr, batch_size=batch_size, momentum=momentum, weight_decay=weight_decay, checkpoint=checkpoint,
-                     progress=progress)
+    steps = dict(epochs=epochs, lr=lr, batch_size=batch_size, momentum=momentum, weight_decay=weight_decay)
+    around = dict(layer=layer, checkpoint=checkpoint, seed=seed, device=device, progress=progress)
+    return _transfer(model, train, test, init or draw_anew, **steps, **around)

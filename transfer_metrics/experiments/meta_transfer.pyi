@@ -5,34 +5,19 @@ import numpy as np
 import pandas as pd
 from torch import Tensor, nn
 from ..core import ArrayLike
+from .modulation import Modulated
 from .retrain_head import Transferred
 from .tasks import generator
 from typing import Any
 
-def film(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor: ...
-_norms: Any
-_convolutions: Any
-
-class CNAPs(nn.Module):
-    tap: str | None
-    layers: Any
-    channels: Any
+class CNAPs(Modulated):
     encoder: Any
     generator: nn.Module
     head: nn.Module
-    backbone: Any
 
     def __init__(self, model: nn.Module, example: ArrayLike, *, layers: Sequence[str] | str | None=None, features: str | None=None, head: str='mahalanobis', ridge: float=1.0, hidden: int=64, size: int=32, seed: int=0): ...
 
-    def forward(self, x: Tensor) -> Tensor: ...
-
-    def train(self, mode: bool=True) -> 'CNAPs': ...
-
-    def extra_repr(self) -> str: ...
-
     def modulation(self, images: ArrayLike, *, batch_size: int=256) -> dict[str, tuple[Tensor, Tensor]]: ...
-
-    def features(self, images: ArrayLike, modulation: Mapping | None=None, *, batch_size: int=256) -> Tensor: ...
 
     def adapt(self, support: Any) -> Adapted: ...
 

@@ -18,26 +18,34 @@ from ..core import ArrayLike, as_labels
 from ..containers import rows
 
 # %% ../../nbs/experiments/01_tasks.ipynb #8134e174
+def _check_rows(o, last):
+    "Refuse what has no rows, or not the row `last`"
+    by_row = hasattr(o, '__getitem__') or hasattr(o, 'subset')
+    if not (by_row and hasattr(o, '__len__')):
+        raise ValueError('`data` must be Outputs, a data set, arrays with one row a sample, or a tuple of them; '
+                         f'got {type(o).__name__}')
+    n = len(o)
+    if n>last: return
+    raise ValueError('`data` must have a row for each label that the tasks were drawn from, '
+                     f'but the task needs row {last} and there are {n} rows')
+
 def _taken(data, idx):
     "The rows `idx`, ascending, of one thing, or of each in a tuple; `ValueError` if they are not there"
-    for o in data if isinstance(data, tuple) else [data]:
-        if not hasattr(o, '__len__') or not (hasattr(o, '__getitem__') or hasattr(o, 'subset')):
-            raise ValueError('`data` must be Outputs, a data set, arrays with one row a sample, or a tuple of them; '
-                             f'got {type(o).__name__}')
-        if len(o)<=idx[-1]:
-            raise ValueError('`data` must have a row for each label that the tasks were drawn from, '
-                             f'but the task needs row {idx[-1]} and there are {len(o)} rows')
+    things = data if isinstance(data, tuple) else [data]
+    for o in things: _check_rows(o, idx[-1])
     return rows(data, idx)
 
 def _in_classes(labels, classes):
     "Labels as positions in `classes`"
-    codes,own = as_labels(labels, n=None if isinstance(labels, Sequence) else len(labels))
-    number = {c: i for i,c in enumerate(classes)}
-    odd = [c for c in own.tolist() if c not in number]
-    if odd:
-        raise ValueError(f'`labels` must be those that the task was drawn from, but {odd[0]!r} is none of its classes')
-    places = np.array([number[c] for c in own.tolist()])
-    return places[codes.numpy()]
+    n = None if isinstance(labels, Sequence) else len(labels)
+    codes,own = as_labels(labels, n=n)
+    number = dict(zip(classes, range(len(classes)), strict=True))
+    places = []
+    for c in own.tolist():
+        if c not in number:
+            raise ValueError(f'`labels` must be those that the task was drawn from, but {c!r} is none of its classes')
+        places.append(number[c])
+    return np.array(places)[codes.numpy()]
 
 # %% ../../nbs/experiments/01_tasks.ipynb #fc8ad95d
 @dataclass(frozen=True, eq=False)
@@ -80,19 +88,24 @@ class Task:
         return _in_classes(own, self.classes),_in_classes(held, self.classes)
 
     def __repr__(self):
-        sizes = f'{self.n} training and {len(self.test)} test samples'
-        return f'Task({self.name!r}, {self.n_classes} classes, {sizes})'
+        n_test = len(self.test)
+        return f'Task({self.name!r}, {self.n_classes} classes, {self.n} training and {n_test} test samples)'
 
 # %% ../../nbs/experiments/01_tasks.ipynb #d0ab5646
 def class_positions(
     labels:ArrayLike, # One a sample, any hashable values, shape `[n]`
     name:str='labels', # What error messages call them
 ) -> dict[Any,np.ndarray]: # Ascending positions by class; classes sorted, if they can be
-    "Positions of the samples of each class"
+    """Positions of the samples of each class
+
+    >>> {c: places.tolist() for c,places in class_positions(['eel', 'cat', 'eel']).items()}
+    {'cat': [1], 'eel': [0, 2]}
+    """
     codes,classes = as_labels(labels, name)
     by_class = codes.argsort(stable=True).numpy()
     ends = codes.bincount().cumsum(0).numpy()
-    groups = dict(zip(classes.tolist(), np.split(by_class, ends[:-1]), strict=True))
+    parts = np.split(by_class, ends[:-1])
+    groups = dict(zip(classes.tolist(), parts, strict=True))
     try: return {c: groups[c] for c in sorted(groups)}
     except TypeError: return groups
 
@@ -101,39 +114,51 @@ def generator(
     *key:int, # Numbers that tell one draw from another
 ) -> np.random.Generator: # A stream of its own for each key
     "Random numbers that depend on the seed and the key alone"
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+    stream = np.random.SeedSequence(seed, spawn_key=key)
+    return np.random.default_rng(stream)
+
+def _joined(parts):
+    "All positions, ascending"
+    return np.sort(np.concatenate(parts))
 
 # %% ../../nbs/experiments/01_tasks.ipynb #b34c32a1
+def _is_share(test): return isinstance(test, (float,np.floating))
+
 def _n_held(test, n):
     "How many of `n` samples of a class are held out"
-    if not isinstance(test, (float,np.floating)): return int(test)
+    if not _is_share(test): return int(test)
     return min(max(round(test*n), 1), n-1)
+
+def _fewest_to_split(test):
+    "How many samples each class must have"
+    if not _is_share(test): return whole(test, 'test', 1)+1
+    if 0<test<1: return 2
+    raise ValueError('`test` must be a share between 0 and 1, a number of samples of each class, '
+                     f'or the labels of a test set; got {test}')
 
 def _split(groups, test, seed):
     "Training and test positions by class; `test` is a share or a number of samples of each class"
-    share = isinstance(test, (float,np.floating))
-    if share and not 0<test<1:
-        raise ValueError('`test` must be a share between 0 and 1, a number of samples of each class, '
-                         f'or the labels of a test set; got {test}')
-    least = 2 if share else whole(test, 'test', 1)+1
-    lone = [c for c,g in groups.items() if len(g)<least]
-    if lone:
+    least = _fewest_to_split(test)
+    for c,g in groups.items():
+        if len(g)>=least: continue
         raise ValueError(f'every class must have at least {least} samples, to hold some out and train on some; '
-                         f'{lone[0]!r} has {len(groups[lone[0]])}. '
+                         f'{c!r} has {len(g)}. '
                          'Leave such classes out, or give the labels of a test set as `test`')
     rng = generator(seed, 0)
-    train,held = {},{}
+    train = {}
+    held = {}
     for c,g in groups.items():
         k = _n_held(test, len(g))
-        mixed = g[rng.permutation(len(g))]
-        train[c] = np.sort(mixed[k:])
+        order = rng.permutation(len(g))
+        mixed = g[order]
         held[c] = np.sort(mixed[:k])
+        train[c] = np.sort(mixed[k:])
     return train,held
 
 # %% ../../nbs/experiments/01_tasks.ipynb #5cb0b692
 class _Options(NamedTuple):
     "How tasks are drawn"
-    classes:tuple # Fewest and most classes
+    classes:tuple[int,int] # Fewest and most classes
     per_class:Any
     imbalance:Any
     seed:int
@@ -141,39 +166,40 @@ class _Options(NamedTuple):
 def _sizes(have, o, rng):
     "Training size of each class of a task; `have` are the samples there are"
     k = len(have)
-    if isinstance(o.imbalance, tuple): return rng.integers(o.imbalance[0], o.imbalance[1]+1, k)
-    if o.imbalance is None: return have if o.per_class is None else np.full(k, o.per_class)
+    if isinstance(o.imbalance, tuple): return rng.integers(*o.imbalance, size=k, endpoint=True)
+    if o.imbalance is None and o.per_class is None: return have
+    if o.imbalance is None: return np.full(k, o.per_class)
     largest = min(have) if o.per_class is None else o.per_class
     steps = rng.permutation(k)/(k-1)
-    return np.rint(largest*float(o.imbalance)**-steps).astype(int)
+    falling = float(o.imbalance)**-steps
+    return np.rint(largest*falling).astype(int)
 
 def _draw(i, train, o):
     "Classes and training positions of task `i`"
     rng = generator(o.seed, 1, i, 0)
     names = list(train)
-    k = rng.integers(o.classes[0], o.classes[1]+1)
-    places = np.sort(rng.choice(len(names), k, replace=False))
+    k = rng.integers(*o.classes, endpoint=True)
+    places = rng.choice(len(names), k, replace=False)
+    places.sort()
     chosen = [names[j] for j in places]
-    sizes = _sizes([len(train[c]) for c in chosen], o, generator(o.seed, 1, i, 1))
+    have = [len(train[c]) for c in chosen]
+    sizes = _sizes(have, o, generator(o.seed, 1, i, 1))
     drawn = []
     for c,m in zip(chosen, sizes, strict=True):
-        order = rng.permutation(len(train[c]))
-        drawn.append(train[c][order[:m]])
-    return tuple(chosen),np.sort(np.concatenate(drawn))
+        own = train[c]
+        order = rng.permutation(len(own))
+        drawn.append(own[order[:m]])
+    return tuple(chosen),_joined(drawn)
 
 # %% ../../nbs/experiments/01_tasks.ipynb #e55f81a5
+@dataclass(eq=False, repr=False)
 class Tasks(Sequence):
     "A sequence of tasks, each drawn when it is asked for; a slice is one too"
-    def __init__(self,
-        train:dict, # Positions to train on, by class
-        test:dict, # Positions to test on, by class
-        options:Any, # How they are drawn
-        numbers:range, # Their numbers
-        separate:bool=False, # Whether `test` are positions in a test set of its own
-    ):
-        self.train,self.test = train,test
-        self.options,self.numbers = options,numbers
-        self.separate = separate
+    train:dict # Positions to train on, by class
+    test:dict # Positions to test on, by class
+    options:Any # How they are drawn
+    numbers:range # Their numbers
+    separate:bool=False # Whether `test` are positions in a test set of its own
 
     def __len__(self): return len(self.numbers)
 
@@ -181,13 +207,14 @@ class Tasks(Sequence):
         numbers = self.numbers[i]
         if isinstance(i, slice): return Tasks(self.train, self.test, self.options, numbers, self.separate)
         classes,train = _draw(numbers, self.train, self.options)
-        test = np.sort(np.concatenate([self.test[c] for c in classes]))
-        return Task(f'task {numbers}', classes, train, test, self.separate)
+        held = [self.test[c] for c in classes]
+        return Task(f'task {numbers}', classes, train, _joined(held), self.separate)
 
     def __repr__(self):
         lo,hi = self.options.classes
-        of = lo if lo==hi else f'{lo} to {hi}'
-        return f'Tasks({len(self)} of {of} of {len(self.train)} classes, seed {self.options.seed})'
+        some = lo if lo==hi else f'{lo} to {hi}'
+        every = len(self.train)
+        return f'Tasks({len(self)} of {some} of {every} classes, seed {self.options.seed})'
 
     def frame(self) -> pd.DataFrame: # Columns `task, n_classes, n, n_test`
         "Sizes of all tasks"
@@ -199,8 +226,9 @@ def _class_range(classes, c):
     "Fewest and most classes of a task, out of `c`"
     if np.ndim(classes)==0: classes = (classes,classes)
     if len(classes)!=2: raise ValueError(f'`classes` must be a number or a pair (fewest, most), got {classes!r}')
-    lo = whole(classes[0], 'classes', 2)
-    hi = c if classes[1] is None else whole(classes[1], 'classes', 2)
+    lo,hi = classes
+    lo = whole(lo, 'classes', 2)
+    hi = c if hi is None else whole(hi, 'classes', 2)
     if lo<=hi<=c: return lo,hi
     raise ValueError(f'`classes` must be a pair (fewest, most) of at most the {c} classes that the labels have, '
                      f'got {tuple(classes)!r}')
@@ -234,8 +262,9 @@ def _parts(groups, test, seed):
     "Positions to train and to test on by class, and whether the latter are in a test set of its own"
     if np.ndim(test)==0: return *_split(groups, test, seed),False
     held = class_positions(test, 'test')
-    missing = [c for c in groups if c not in held]
-    if missing: raise ValueError(f'`test` must have samples of every class in `labels`, it has none of {missing[0]!r}')
+    for c in groups:
+        if c in held: continue
+        raise ValueError(f'`test` must have samples of every class in `labels`, it has none of {c!r}')
     return groups,held,True
 
 def random_tasks(
@@ -264,5 +293,7 @@ def random_tasks(
     if len(groups)<2: raise ValueError(f'`labels` must have at least two classes, got only {next(iter(groups))!r}')
     train,held,separate = _parts(groups, test, seed)
     imbalance = _check_sizes(train, per_class, imbalance)
-    options = _Options(_class_range(classes, len(groups)), per_class, imbalance, seed)
-    return Tasks(train, held, options, range(whole(n_tasks, 'n_tasks', 1)), separate)
+    limits = _class_range(classes, len(groups))
+    options = _Options(limits, per_class, imbalance, seed)
+    n = whole(n_tasks, 'n_tasks', 1)
+    return Tasks(train, held, options, range(n), separate)
