@@ -1,4 +1,5 @@
 # Written by docs/stubs.py: do not edit
+from . import answers as answers
 from . import checks as checks
 from . import containers as containers
 from . import core as core
@@ -12,6 +13,7 @@ from . import logistic as logistic
 from . import loss_data as loss_data
 from . import model_selection as model_selection
 from . import models as models
+from . import neighbours as neighbours
 from . import plots as plots
 from . import public as public
 from . import samples as samples

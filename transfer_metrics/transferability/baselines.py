@@ -14,80 +14,22 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from ..answers import linear_answers
 from ..core import ArrayLike, as_features, as_labels, chunks
 from ..linalg import Moments, add_segments, centred, eigenpairs, inverse_std, mean_shift, power2
+from ..neighbours import neighbour_votes
 from ..registry import metric
-from ..logistic import head as logistic_head, share_right, solve_heads, standardised, warn_unsettled
+from ..logistic import warn_unsettled
 
 # %% ../../nbs/transferability/13_baselines.ipynb #0aac4d52
-def _credit(votes, y):
+def _credit(votes, y, tie=1e-9):
     "Chance that each sample is right when a tie for the most votes, of shape `[b, c]`, is drawn among the tied classes"
-    top = votes>=votes.amax(1, keepdim=True)-1e-9
-    right = top.gather(1, y[:,None])[:,0]
-    return right.double()/top.sum(1)
-
-# %% ../../nbs/transferability/13_baselines.ipynb #05accba8
-def _unit(x, cosine):
-    "Features in `float64`, about their mean, or for the cosine of length 1"
-    x = x.double()
-    if cosine: return torch.nn.functional.normalize(x, eps=1e-300)
-    return x-x.mean(0)
-
-def _distances(x, q, rows, cols, cosine):
-    "Distances, squared if Euclidean, of ranges of rows of `x`, whose squares are `q`; infinite from a sample to itself"
-    if cosine: D = (x[rows]@x[cols].T).neg_().add_(1)
-    else:
-        squares = q[rows][:,None]+q[cols]
-        D = torch.addmm(squares, x[rows], x[cols].T, alpha=-2)
-    i = torch.arange(rows.start, rows.stop, device=x.device)
-    D[i-rows.start,i-cols.start] = math.inf
-    return D
-
-def _nearest(x, q, m, cosine, block=512):
-    "The `m` smallest distances of each row of `x` to others, ascending, and to whom; a pair of blocks is seen once"
-    n = len(x)
-    best = x.new_full((n, m), math.inf)
-    who = torch.zeros((n, m), dtype=torch.long, device=x.device)
-    for start in range(0, n, block):
-        s = slice(start, min(start+block, n))
-        D = _distances(x, q, s, slice(start, n), cosine)
-        for rows,E in ((s,D),(slice(s.stop, n),D[:,s.stop-start:].T)):
-            candidates = torch.cat([best[rows], E], 1)
-            best[rows],i = candidates.topk(m, largest=False)
-            known = who[rows].gather(1, i.clamp(max=m-1))
-            who[rows] = torch.where(i<m, known, i-m+start)
-    return best,who
-
-# %% ../../nbs/transferability/13_baselines.ipynb #442a9244
-def _weights(D, edge, tol, k):
-    """Share with which each distance is among the `k` smallest, the largest of which is `edge`
-
-    Those equal to it within `tol` share the places that are left."""
-    tied = (D-edge).abs()<=tol
-    near = (D<edge)&~tied
-    left = k-near.sum(1, keepdim=True)
-    share = left.double()/tied.sum(1, keepdim=True)
-    return near+tied*share
-
-def _votes(x, y, c, k, cosine):
-    "Votes of the `k` nearest other samples, shape `[n, c]`"
-    n = len(x)
-    q = x.square().sum(1)
-    k,m = min(k, n-1),min(k+16, n-1)
-    D,who = _nearest(x, q, m, cosine)
-    edge = D[:,k-1:k]
-    size = torch.ones_like(edge) if cosine else q[:,None]+edge
-    tol = 1e-11*size
-    votes = x.new_zeros((n, c)).scatter_add_(1, y[who], _weights(D, edge, tol, k))
-    if m==n-1: return votes
-    more = (D[:,-1:]<=edge+tol)[:,0].nonzero()[:,0] # more neighbours tie than were kept
-    classes = torch.nn.functional.one_hot(y, c).double()
-    for i in more.split(512):
-        if cosine: E = 1-x[i]@x.T
-        else: E = torch.addmm(q[i][:,None]+q, x[i], x.T, alpha=-2)
-        E[torch.arange(len(i), device=x.device),i] = math.inf
-        votes[i] = _weights(E, edge[i], tol[i], k)@classes
-    return votes
+    most = votes.amax(1, keepdim=True)
+    top = votes>=most-tie
+    own = y[:,None]
+    right = top.gather(1, own)[:,0]
+    tied = top.sum(1)
+    return right.double()/tied
 
 # %% ../../nbs/transferability/13_baselines.ipynb #860032de
 @metric(unit='accuracy', range=(0, 1), source='[Fix & Hodges 1951](https://doi.org/10.2307/1403797)')
@@ -112,33 +54,43 @@ def knn(
     if distance not in ('euclidean','cosine'):
         raise ValueError(f"`distance` must be 'euclidean' or 'cosine', got {distance!r}")
     if len(x)<2: raise ValueError('`features` must have at least two samples, so that each has a neighbour, got 1')
-    if (p := power2(x))!=1: x = x.double()*p
+    scale = power2(x)
+    if scale!=1: x = x.double()*scale
     cosine = distance=='cosine'
-    votes = _votes(_unit(x, cosine), y, len(classes), k, cosine)
+    votes = neighbour_votes(x, y, len(classes), k, cosine=cosine)
     return float(_credit(votes, y).mean())
 
 # %% ../../nbs/transferability/13_baselines.ipynb #1a2976a3
-def _folds(x, y, k, seed):
-    "Fold of each sample, in `[0, k)`, from what the sample is and not from where it stands"
-    generator = torch.Generator().manual_seed(seed)
-    w = torch.randn(x.shape[1], generator=generator, dtype=torch.float64).to(x.device)
-    mean,scale = (o.to(x.device) for o in _standard(x))
-    w = w*scale
-    key = torch.cat([(x[s].double()-mean)@w for s in chunks(x)]).cpu().numpy()
-    code = y.cpu().numpy()
-    class_means = np.bincount(code, key)/np.bincount(code)
-    place = class_means.argsort(kind='stable').argsort()
-    order = np.lexsort((key, place[code]))
-    fold = np.empty(len(key), dtype=np.int64)
-    fold[order] = np.arange(len(key))%k
-    return torch.from_numpy(fold).to(x.device)
-
 def _standard(x):
     "Mean of each feature, and 1/standard deviation, 0 where constant"
     total = sum(x[s].sum(0, dtype=torch.float64) for s in chunks(x))
     mean = total/len(x)
-    squares = sum((x[s].double()-mean).square().sum(0) for s in chunks(x))
+    squares = torch.zeros_like(mean)
+    for s in chunks(x):
+        deviations = x[s].double()-mean
+        squares += deviations.square().sum(0)
     return mean,inverse_std(squares, mean, *x.shape)
+
+def _keys(x, seed):
+    "Where each sample lies along one direction of standardised features, shape `[n]`"
+    generator = torch.Generator().manual_seed(seed)
+    w = torch.randn(x.shape[1], generator=generator, dtype=torch.float64)
+    mean,scale = _standard(x)
+    w = w.to(x.device)*scale
+    parts = [(x[s].double()-mean)@w for s in chunks(x)]
+    return torch.cat(parts).cpu().numpy()
+
+def _folds(x, y, k, seed):
+    "Fold of each sample, in `[0, k)`, from what the sample is and not from where it stands"
+    key = _keys(x, seed)
+    code = y.cpu().numpy()
+    class_means = np.bincount(code, key)/np.bincount(code)
+    place = class_means.argsort(kind='stable').argsort()
+    order = np.lexsort((key, place[code]))
+    n = len(key)
+    fold = np.empty(n, dtype=np.int64)
+    fold[order] = np.arange(n)%k
+    return torch.from_numpy(fold).to(x.device)
 
 # %% ../../nbs/transferability/13_baselines.ipynb #13c37a94
 class _Ridge(NamedTuple):
@@ -149,53 +101,72 @@ class _Ridge(NamedTuple):
     proj: Tensor # its product with the class indicators, `[r, c]`
     counts: Tensor # training samples of each class, `[c]`
 
-    def head(self, lam):
-        "Weights of the ridge `lam`, shape `[d, c]`"
-        return self.basis@(self.proj/(self.values+lam)[:,None])
+    def coordinates(self, lam):
+        "Weights of the ridge `lam` in the basis, shape `[r, c]`"
+        size = self.values+lam
+        return self.proj/size[:,None]
 
     def scores(self, x, lam):
         "What the head of ridge `lam` makes of samples, shape `[n, c]`"
         share = self.counts/self.counts.sum()
-        return (x.double()-self.mean)@self.head(lam)+share
+        head = self.basis@self.coordinates(lam)
+        centred = x.double()-self.mean
+        return torch.addmm(share, centred, head)
 
 def _from_moments(m):
     "The ridge of class moments"
-    G,S,mean = centred(m)
+    G,sums,mean = centred(m)
     d = len(mean)
     mean = mean+m.shift
-    s = inverse_std(G.diagonal(), mean, m.n, d)
-    w,V = eigenpairs(G.mul_(s).mul_(s[:,None]), m.n, d)
-    proj = V.T@(S*s).T
-    return _Ridge(mean, V*s[:,None], w, proj, m.counts)
+    scale = inverse_std(G.diagonal(), mean, m.n, d)
+    G *= scale
+    G *= scale[:,None]
+    values,V = eigenpairs(G, m.n, d)
+    sums *= scale
+    proj = V.T@sums.T
+    basis = V*scale[:,None]
+    return _Ridge(mean, basis, values, proj, m.counts)
 
 def _from_rows(x, y, c):
     "The same from fewer samples than features"
-    mean,s = _standard(x)
-    A = (x.double()-mean)*s
-    w,U = eigenpairs(A@A.T, *x.shape)
-    root = w.sqrt()
-    sums = add_segments(U.new_zeros(c, U.shape[1]), U, y)
-    basis = A.T@(U/root)*s[:,None]
-    return _Ridge(mean, basis, w, sums.T*root[:,None], y.bincount(minlength=c).double())
+    mean,scale = _standard(x)
+    z = (x.double()-mean)*scale
+    K = z@z.T
+    values,U = eigenpairs(K, *x.shape)
+    root = values.sqrt()
+    sums = U.new_zeros(c, len(values))
+    add_segments(sums, U, y)
+    proj = sums.T*root[:,None]
+    axes = z.T@(U/root)
+    basis = axes*scale[:,None]
+    counts = y.bincount(minlength=c).double()
+    return _Ridge(mean, basis, values, proj, counts)
 
 # %% ../../nbs/transferability/13_baselines.ipynb #6893c9e2
 def _strength(r):
     "The ridge of least generalised cross-validation error among powers of the root of ten"
     n = float(r.counts.sum())
-    half_powers = torch.arange(-12, 7, dtype=torch.float64, device=r.values.device)
-    lam = 10.**(half_powers/2)*n
-    keep = lam[:,None]/(r.values+lam[:,None])
-    fit = r.proj.square().sum(1)/r.values
-    total = float(n-r.counts.square().sum()/n)
-    rss = total-fit.sum()+keep.square()@fit
-    free = n-1-(1-keep).sum(1)
-    gcv = rss.clamp(min=0)/free.square()
+    half_powers = torch.arange(-12, 7).to(r.values)
+    lam = n*10.**(half_powers/2)
+    column = lam[:,None]
+    keep = column/(r.values+column)
+    fit = r.proj.square().sum(1)
+    fit /= r.values
+    outside = max(0., n-1-len(r.values)) # dimensions in which no head can fit anything
+    between = r.counts.square().sum()/n
+    total = float(n-between)
+    missed = total-float(fit.sum()) if outside else 0.
+    rss = missed+keep.square()@fit
+    free = outside+keep.sum(1)
+    gcv = rss.clamp(min=0)
+    gcv /= free.square()
     return float(lam[gcv.argmin()])
 
 # %% ../../nbs/transferability/13_baselines.ipynb #785fd087
 def _all_but(part, parts):
     "The sum of moments but for one of them"
-    rest = Moments(part.shift, len(part.counts))
+    c = len(part.counts)
+    rest = Moments(part.shift, c)
     for o in parts:
         if o is part: continue
         rest.counts += o.counts
@@ -204,63 +175,89 @@ def _all_but(part, parts):
         rest.n += o.n
     return rest
 
+def _tests(fold, k):
+    "Samples of each fold that has any"
+    tests = [(fold==i).nonzero()[:,0] for i in range(k)]
+    return [rows for rows in tests if len(rows)]
+
+def _others(fold, rows):
+    "Samples of the folds that `rows` are not of"
+    own = fold[rows[0]]
+    return (fold!=own).nonzero()[:,0]
+
 def _trained(x, y, c, fold, k) -> Iterator[tuple[Tensor,_Ridge]]:
     "For each fold: its samples, and the ridge of the others, from one pass over `x` where n >= d"
-    test = [(fold==i).nonzero()[:,0] for i in range(k)]
-    test = [rows for rows in test if len(rows)]
-    largest = max(len(rows) for rows in test)
+    tests = _tests(fold, k)
+    largest = max(map(len, tests))
     if len(x)-largest<x.shape[1]:
-        every = torch.arange(len(x), device=x.device)
-        for rows in test:
-            others = (~torch.isin(every, rows)).nonzero()[:,0]
-            yield rows,_from_rows(x[others], y[others], c)
+        for rows in tests:
+            train = _others(fold, rows)
+            yield rows,_from_rows(x[train], y[train], c)
         return
     shift = mean_shift(x)
-    parts = [Moments(shift, c).update(x[rows], y[rows]) for rows in test]
-    for rows,part in zip(test, parts, strict=True):
-        yield rows,_from_moments(_all_but(part, parts))
+    parts = []
+    for rows in tests:
+        part = Moments(shift, c)
+        part.update(x[rows], y[rows])
+        parts.append(part)
+    for rows,part in zip(tests, parts, strict=True):
+        rest = _all_but(part, parts)
+        yield rows,_from_moments(rest)
 
 def _ridge_folds(x, y, c, fold, k, lam):
     "Credit of each sample, judged by the ridge of the other folds"
-    res = x.new_zeros(len(x), dtype=torch.float64)
+    res = torch.zeros_like(y, dtype=torch.float64)
     for rows,r in _trained(x, y, c, fold, k):
-        scores = r.scores(x[rows], lam or _strength(r))
+        strength = lam or _strength(r)
+        scores = r.scores(x[rows], strength)
         res[rows] = _credit(scores, y[rows])
     return res
 
 def _ridge_loo(x, y, c, lam):
     "Credit of each sample, judged by the ridge of all others: what a sample adds to its own score is its leverage"
-    if len(x)<x.shape[1]: r = _from_rows(x, y, c)
-    else: r = _from_moments(Moments(mean_shift(x), c).update(x, y))
+    n = len(x)
+    if n<x.shape[1]: r = _from_rows(x, y, c)
+    else:
+        shift = mean_shift(x)
+        moments = Moments(shift, c).update(x, y)
+        r = _from_moments(moments)
     lam = lam or _strength(r)
-    res = x.new_zeros(len(x), dtype=torch.float64)
+    head = r.coordinates(lam)
+    shrink = 1/(r.values+lam)
+    share = r.counts/n
+    res = torch.zeros_like(y, dtype=torch.float64)
     for s in chunks(x):
-        Z = (x[s].double()-r.mean)@r.basis
-        leverage = 1/len(x)+Z.square()@(1/(r.values+lam))
-        head = r.proj/(r.values+lam)[:,None]
-        scores = Z@head+r.counts/len(x)
-        scores.scatter_add_(1, y[s][:,None], -leverage[:,None])
+        centred = x[s].double()-r.mean
+        z = centred@r.basis
+        own = y[s][:,None]
+        leverage = 1/n+z.square()@shrink
+        scores = torch.addmm(share, z, head)
+        scores.scatter_add_(1, own, -leverage[:,None])
         res[s] = _credit(scores, y[s])
     return res
 
-def _logistic_folds(x, y, fold, k, C):
-    "Credit of each fold, judged by a logistic head of the others, as many times as it has samples"
-    res = x.new_zeros(len(x), dtype=torch.float64)
-    for i in range(k):
-        a,b = fold!=i,fold==i
-        if b.any(): res[b] = _logistic_accuracy(x[a], y[a], x[b], y[b], C)
-    return res
-
-def _logistic_accuracy(x, y, t, truth, C):
-    "Accuracy on `t` of a logistic head of `x`, or of the only class that `y` has"
+def _logistic_credit(x, y, t, truth, C, inverse):
+    "Credit of each sample of `t`, judged by a logistic head of `x`, or by the only class that `y` has; and its metric"
     classes,codes = y.unique(return_inverse=True)
-    if len(classes)<2: return float((truth==classes[0]).double().mean())
-    place = classes.new_full((int(max(y.max(), truth.max()))+1,), -1)
-    place[classes] = torch.arange(len(classes), device=y.device)
-    z,t = standardised(x, t)
-    solved = solve_heads([logistic_head(z, codes, len(classes))], C=C)
-    warn_unsettled(float(solved.off[0]), stacklevel=4)
-    return share_right(solved.weights[0], t, place[truth])
+    c = len(classes)
+    if c<2:
+        right = truth==classes[0]
+        return right.double(),inverse
+    answers = linear_answers(x, codes, t, c, C=C, inverse=inverse)
+    if answers.open.any(): warn_unsettled(answers.off, stacklevel=5)
+    place = torch.searchsorted(classes, truth).clamp(max=c-1)
+    credit = _credit(answers.logits, place, answers.tie)
+    known = classes[place]==truth
+    return credit*known,answers.inverse
+
+def _logistic_folds(x, y, fold, k, C):
+    "Credit of each sample, judged by a logistic head of the other folds"
+    res = torch.zeros_like(y, dtype=torch.float64)
+    inverse = None
+    for rows in _tests(fold, k):
+        train = _others(fold, rows)
+        res[rows],inverse = _logistic_credit(x[train], y[train], x[rows], y[rows], C, inverse)
+    return res
 
 # %% ../../nbs/transferability/13_baselines.ipynb #401a4605
 @metric(unit='accuracy', range=(0, 1), source='[Alain & Bengio 2016](https://arxiv.org/abs/1610.01644)')
@@ -287,7 +284,8 @@ def linear_probe(
         raise ValueError(f'`ridge` must be positive or None, got {ridge}')
     if len(x)<2:
         raise ValueError('`features` must have at least two samples, one to learn from and one to judge, got 1')
-    if (p := power2(x))!=1: x = x.double()*p
+    scale = power2(x)
+    if scale!=1: x = x.double()*scale
     if folds is None:
         if head=='logistic':
             raise ValueError("`folds` must be a number for head='logistic', "
