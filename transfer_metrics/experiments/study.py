@@ -239,6 +239,7 @@ def study(
     As in the experiments of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462). `ValueError` before anything is
     measured if sources, data and tasks do not fit; what fails later has a row that says why.
 
+    >>> import numpy as np
     >>> labels = ['cat','dog']*10
     >>> probs = [[.75,.25],[.25,.75]]*10
     >>> features = [[1.,0.],[0.,1.]]*10

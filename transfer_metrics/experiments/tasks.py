@@ -178,9 +178,9 @@ def _draw(i, train, o):
     "Classes and training positions of task `i`"
     rng = generator(o.seed, 1, i, 0)
     names = list(train)
-    k = rng.integers(*o.classes, endpoint=True)
-    places = rng.choice(len(names), k, replace=False)
-    places.sort()
+    fewest,most = o.classes
+    k = rng.integers(fewest, most, endpoint=True)
+    places = np.sort(rng.choice(len(names), k, replace=False))
     chosen = [names[j] for j in places]
     have = [len(train[c]) for c in chosen]
     sizes = _sizes(have, o, generator(o.seed, 1, i, 1))
