@@ -13,6 +13,8 @@ from .leep import leep as leep
 from .lfc import lfc as lfc
 from .logme import evidence as evidence
 from .logme import logme as logme
+from .max_evidence import max_evidence as max_evidence
+from .max_evidence import Maximum as Maximum
 from .mixture import gaussian_mixture as gaussian_mixture
 from .nce import nce as nce
 from .nleep import nleep as nleep

@@ -19,10 +19,13 @@ from ..state import by_moments
 # %% ../../nbs/transferability/03_h_score.ipynb #1e6c6bd7
 def _shrinkage(trace, square, fourth, n, d):
     "Ledoit-Wolf's intensity from trace and squared norm of $X^\\top X = nS$ and from $\\sum|x_i|^4$, about the mean"
-    chance = max(0., float(fourth-square/n))
+    eps = torch.finfo(torch.float64).eps
+    chance = float(fourth-square/n)
     distance = float(square-trace**2/d)
-    rounding = d*torch.finfo(torch.float64).eps*float(square)
-    return min(1., chance/distance) if distance>rounding else 0.
+    rounding = d*eps*float(square)
+    if distance<=rounding: return 0.
+    alpha = max(0., chance)/distance
+    return min(1., alpha)
 
 # %% ../../nbs/transferability/03_h_score.ipynb #84d665b6
 def _sums(mom):
@@ -35,19 +38,28 @@ def _sums(mom):
     spread = 2*mm*G.trace()
     last = 3*n*mm**2
     fourth = mom.q4-cubic+mixed+spread+last
-    return G, S, m+mom.shift, fourth
+    mean = m+mom.shift
+    return G,S,mean,fourth
 
 # %% ../../nbs/transferability/03_h_score.ipynb #debe82ed
+def _safe_factor(A, n):
+    "Cholesky factor of a matrix that is safely invertible, else `None`"
+    L,failed = torch.linalg.cholesky_ex(A)
+    if failed: return None
+    eps = torch.finfo(torch.float64).eps
+    condition = torch.cholesky_inverse(L).trace()*A.norm()
+    return L if float(condition)*n*eps<1 else None
+
 def _explained(A, S, counts, n):
     "$\\sum_c s_c^\\top A^+ s_c/n_c$"
-    L,failed = torch.linalg.cholesky_ex(A)
-    if not failed and float(torch.cholesky_inverse(L).trace()*A.norm())*n*torch.finfo(torch.float64).eps<1:
-        Z = torch.linalg.solve_triangular(L, S.T, upper=False)
+    L = _safe_factor(A, n)
+    if L is not None: Z = torch.linalg.solve_triangular(L, S.T, upper=False)
     else:
         w,V = eigenpairs(A, n, len(A))
         along = V.T@S.T
         Z = along/w.sqrt()[:,None]
-    return float((Z.square()/counts).sum())
+    shares = Z.square()/counts
+    return float(shares.sum())
 
 def _factor(n, ddof):
     "What the score is multiplied by if the covariance of the class means divides by `n - ddof`"
@@ -68,16 +80,20 @@ def _from_moments(
     counts = m.counts
     del m # its Gram matrix may be large, and is not needed any more
     alpha = 0.
-    if shrinkage: alpha = _shrinkage(G.trace(), G.norm()**2, fourth, n, d)
+    trace = G.trace()
+    if shrinkage: alpha = _shrinkage(trace, G.norm()**2, fourth, n, d)
     if alpha:
-        ridge = alpha*G.trace()/d
-        G.mul_(1-alpha).diagonal().add_(ridge)
+        ridge = alpha*trace/d
+        G *= 1-alpha
+        G.diagonal().add_(ridge)
     else: # equal variances: the plain score does not depend on them, its rounding does
         s = inverse_std(G.diagonal(), mean, n, d)
         S *= s
-        G.mul_(s).mul_(s[:,None])
+        G *= s
+        G *= s[:,None]
         G.diagonal()[s==0] = 1
-    return (1-alpha)*_explained(G, S, counts, n)*factor
+    explained = _explained(G, S, counts, n)
+    return (1-alpha)*explained*factor
 
 # %% ../../nbs/transferability/03_h_score.ipynb #99f2951d
 def _squared_norms(x):
@@ -85,7 +101,8 @@ def _squared_norms(x):
     res = x.new_zeros(len(x), dtype=torch.float64)
     for s in chunks(x.T):
         v = x[:,s].double()
-        res += (v-v.mean(0)).square().sum(1)
+        v = v-v.mean(0)
+        res += v.square_().sum(1)
     return res
 
 def _weights(w, x):
@@ -93,16 +110,20 @@ def _weights(w, x):
     n,d = x.shape
     norms = _squared_norms(x)
     fourth = norms@norms
-    alpha = _shrinkage(w.sum(), w@w, fourth, n, d)
+    trace = w.sum()
+    alpha = _shrinkage(trace, w@w, fourth, n, d)
     left = (1-alpha)*w
-    return left/(left+alpha*w.sum()/d)
+    ridge = alpha*trace/d
+    return left/(left+ridge)
 
 def _wide(x, y, c, shrink):
     "The score for `n < d`, from the `n x n` Gram matrix"
     spec = spectrum(x, y, c, center=True, equilibrate=not shrink)
-    proj = spec.proj
-    if shrink: proj = proj*_weights(spec.values, x).sqrt()[:,None]
-    return float((proj.square()/spec.counts).sum())
+    shares = spec.proj.square()/spec.counts
+    if shrink:
+        weights = _weights(spec.values, x)
+        shares *= weights[:,None]
+    return float(shares.sum())
 
 # %% ../../nbs/transferability/03_h_score.ipynb #8654b664
 def _check(shrinkage, **_):
@@ -134,8 +155,10 @@ def h_score(
     shrink = shrinkage is not None
     n,d = x.shape
     y,classes = as_labels(labels, n=n, device=x.device)
+    c = len(classes)
     k = power2(x)
     if k!=1: x = x.double()*k
-    if n<d: return _factor(n, ddof)*_wide(x, y, len(classes), shrink)
-    m = Moments(mean_shift(x), len(classes), norms=shrink)
-    return _from_moments(m.update(x, y), shrinkage=shrinkage, ddof=ddof)
+    if n<d: return _factor(n, ddof)*_wide(x, y, c, shrink)
+    m = Moments(mean_shift(x), c, norms=shrink)
+    m.update(x, y)
+    return _from_moments(m, shrinkage=shrinkage, ddof=ddof)

@@ -11,8 +11,8 @@ __all__ = ['eep', 'label_entropy', 'leep']
 import math
 import torch
 from torch import Tensor
-from ..core import ArrayLike, Labels, as_labels, as_matrix, check_simplex, chunks, like
-from ..linalg import class_sums
+from ..core import ArrayLike, Labels, as_labels, as_matrix, check_simplex, like
+from ..linalg import class_dots, class_sums
 from ..registry import metric
 from ..state import by_joint
 
@@ -22,19 +22,14 @@ def _conditional(
 ) -> Tensor: # Shape `[c_t, c_s]`
     "$\\hat P(y|z)$; zero where the source class has no mass"
     mass = joint.sum(0)
-    return torch.where(mass>0, joint/mass, 0.)
-
-def _own(table:Tensor, p:Tensor, codes:Tensor) -> Tensor:
-    "Probability of each sample's own label if looked up in `table`, `float64`, shape `[n]`"
-    res = p.new_empty(len(p), dtype=torch.float64)
-    for s in chunks(p):
-        of_label = table[codes[s]]
-        res[s] = of_label.mul_(p[s]).sum(1)
-    return res
+    share = joint/mass
+    return torch.where(mass>0, share, 0.)
 
 def _table(p:Tensor, y:Labels) -> Tensor:
     "$\\hat P(y|z)$ of some samples, shape `[c_t, c_s]`"
-    return _conditional(class_sums(p, y.codes, len(y.classes), check=check_simplex))
+    c_t = len(y.classes)
+    joint = class_sums(p, y.codes, c_t, check=check_simplex)
+    return _conditional(joint)
 
 # %% ../../nbs/transferability/01_leep.ipynb #8108afd8
 def eep(
@@ -47,7 +42,8 @@ def eep(
     """
     p = as_matrix(probs, 'probs', shape='[n, c_s]')
     y = as_labels(labels, n=len(p), device=p.device)
-    return like(_own(_table(p, y), p, y.codes), probs)
+    true_prob = class_dots(p, y.codes, _table(p, y))
+    return like(true_prob, probs)
 
 # %% ../../nbs/transferability/01_leep.ipynb #db424cf7
 def label_entropy(
@@ -59,17 +55,20 @@ def label_entropy(
 def _entropy(counts):
     "Entropy of a distribution from counts that are not zero"
     n = counts.double()
-    mean_log = (n*n.log()).sum()/n.sum()
-    return math.log(n.sum())-float(mean_log)
+    total = n.sum()
+    mean_log = (n*n.log()).sum()/total
+    return math.log(total)-float(mean_log)
 
 # %% ../../nbs/transferability/01_leep.ipynb #da299511
 def _logs(table:Tensor, p:Tensor, codes:Tensor) -> float:
     "Sum of the logarithms of what samples look up"
-    return float(_own(table, p, codes).log().sum())
+    true_prob = class_dots(p, codes, table)
+    return float(true_prob.log().sum())
 
 def _score(logs:float, counts:Tensor, *, chance_corrected:bool) -> float:
     "LEEP from the sum of the logarithms and the samples of each label"
-    return logs/int(counts.sum()) + (_entropy(counts) if chance_corrected else 0.)
+    score = logs/int(counts.sum())
+    return score+_entropy(counts) if chance_corrected else score
 
 _look_up = by_joint(_score, look=_logs, table=_conditional)
 
@@ -91,5 +90,6 @@ def leep(
     """
     p = as_matrix(probs, 'probs', shape='[n, c_s]')
     y = as_labels(labels, n=len(p), device=p.device)
-    logs = _logs(_table(p, y), p, y.codes)
+    table = _table(p, y)
+    logs = _logs(table, p, y.codes)
     return _score(logs, y.codes.bincount(), chance_corrected=chance_corrected)

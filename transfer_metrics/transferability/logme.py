@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pandas as pd
 import torch
 from torch import Tensor
+from .max_evidence import max_evidence
 from ..checks import same_width
 from ..core import ArrayLike, as_features, as_labels, as_tensor
 from ..linalg import Moments, Spectrum, moment_spectrum, power2, spectrum
@@ -31,8 +32,8 @@ def _in_columns(labels, regression):
     "Whether `labels` are columns of numbers rather than one class a sample"
     if regression or getattr(labels, 'ndim', None)==2: return True
     listed = isinstance(labels, (list,tuple)) and len(labels)>0
-    rows = listed and isinstance(labels[0], (list,Tensor))
-    return rows and as_tensor(labels, 'labels').ndim==2
+    if not listed or not isinstance(labels[0], (list,Tensor)): return False
+    return as_tensor(labels, 'labels').ndim==2
 
 def _names(labels, t):
     "Name of each of `t` columns"
@@ -43,15 +44,19 @@ def _columns(x, labels, regression):
     "Columns of targets or of zeros and ones, `float64`, shape `[n, t]`, and their names"
     n = len(x)
     name = 'targets' if regression else 'labels'
-    T = as_tensor(labels, name).to(x.device).double()
+    T = as_tensor(labels, name)
+    T = T.to(x.device).double()
     if T.ndim==1: T = T[:,None]
-    if T.ndim!=2 or len(T)!=n or not T.shape[1]:
-        raise ValueError(f'`{name}` must be [n] or [n, t] with n={n} as in `features`, got shape {tuple(T.shape)}')
+    shape = tuple(T.shape)
+    if T.ndim!=2 or len(T)!=n or not shape[1]:
+        raise ValueError(f'`{name}` must be [n] or [n, t] with n={n} as in `features`, got shape {shape}')
     if not T.isfinite().all(): raise ValueError(f'`{name}` must be finite, got NaN or infinity')
-    if not regression and not ((T==0)|(T==1)).all():
+    binary = (T==0)|(T==1)
+    if not regression and not binary.all():
         raise ValueError('a matrix of `labels` must hold zeros and ones (multi-label); '
                          'pass `regression=True` for real-valued targets')
-    return T,_names(labels, T.shape[1])
+    names = _names(labels, shape[1])
+    return T,names
 
 def _occurring(used):
     "Labels that occur, as a mask; those that never do are no targets"
@@ -63,8 +68,9 @@ def _project(x, labels, regression):
     if not _in_columns(labels, regression):
         y = as_labels(labels, n=len(x), device=x.device)
         c = len(y.classes)
-        scale = x.new_ones(c, dtype=torch.float64)
-        return _Targets(spectrum(x, y.codes, c), y.classes.tolist(), scale)
+        spec = spectrum(x, y.codes, c)
+        scale = torch.ones_like(spec.counts)
+        return _Targets(spec, y.classes.tolist(), scale)
     T,names = _columns(x, labels, regression)
     if not regression:
         used = _occurring((T>0).any(0))
@@ -72,125 +78,16 @@ def _project(x, labels, regression):
         names = list(compress(names, used.tolist()))
     scale = T.abs().amax(0)
     unit = scale.where(scale>0, 1.)
-    spec = spectrum(x, T/unit, T.shape[1])
+    spec = spectrum(x, T/unit, len(names))
     return _Targets(spec, names, scale)
 
-# %% ../../nbs/transferability/04_logme.ipynb #d24716fe
-def _profile(
-    logt:Tensor, # $\log t$, shape `[..., 1]`
-    lam:Tensor, # Positive squared singular values, shape `[r]`
-) -> tuple[Tensor,Tensor]: # $t/(t+\lambda)$, shape `[..., r]`; $\sum\log(1+\lambda/t)$, shape `[...]`
-    "The parts of the evidence that do not depend on the target"
-    u = lam.log()-logt
-    logdet = torch.nn.functional.softplus(u).sum(-1)
-    return torch.sigmoid(-u), logdet
-
-def _slopes(lam, z, rest, n, x):
-    "First and second derivative of twice the log evidence with respect to $\\log t$, at `x`"
-    w,_ = _profile(x[:,None], lam)
-    v = w*(1-w)
-    Q = (z*w).sum(1)+rest
-    Q1 = (z*v).sum(1)
-    Q2 = (z*v*(1-2*w)).sum(1)
-    bend = Q2/Q-(Q1/Q)**2
-    first = (1-w).sum(1)-n*Q1/Q
-    second = -n*bend-v.sum(1)
-    return first,second
-
-def _newton(lam, z, rest, n, x, step, iters=60):
-    "Polish maxima `x` of the evidence over $\\log t$, bracketed by `x-step` and `x+step`"
-    a = x-step
-    b = x+step
-    for _ in range(iters):
-        g,h = _slopes(lam, z, rest, n, x)
-        a = torch.where(g>0, x, a)
-        b = torch.where(g>0, b, x)
-        middle = (a+b)/2
-        new = torch.where(h<0, x-g/h, middle)
-        inside = (new>=a)&(new<=b)
-        new = torch.where(inside, new, middle)
-        done = (new-x).abs().max()<1e-10
-        x = new
-        if done: break
-    return x
-
-# %% ../../nbs/transferability/04_logme.ipynb #5fdec7d0
-def _density(Q, logdet, n):
-    "Log evidence per sample at the best noise, from $Q$ and $\\sum\\log(1+\\lambda/t)$"
-    noise = (2*math.pi*Q/n).log()
-    return -.5*(noise+1+logdet/n)
-
-def _unexplained(spec, z, n, d):
-    "How much of each column no feature reaches, and whether that is nothing"
-    rest = spec.counts-z.sum(1)
-    eps = torch.finfo(torch.float64).eps
-    rounding = 10*max(n, d)*eps*spec.counts
-    exact = (rest<=rounding)|spec.full
-    return torch.where(exact, 0., rest),exact
-
-def _grid(lam, n):
-    "Values of $\\log t$ from far below the features to far above them"
-    lo = float(lam[0].log())-42
-    hi = float(lam[-1].log())+math.log(n)+14
-    return torch.linspace(lo, hi, 256, dtype=lam.dtype, device=lam.device)
-
-def _between(lam, z, rest, n):
-    "The highest maximum at a finite positive $t$ for each column: value, $t$"
-    grid = _grid(lam, n)
-    w,logdet = _profile(grid[:,None], lam)
-    Q = z@w.T+rest[:,None]
-    k = _density(Q, logdet, n).argmax(1)
-    start = grid[k.clamp(1, 254)]
-    step = grid[1]-grid[0]
-    x = _newton(lam, z, rest, n, start, step)
-    w,logdet = _profile(x[:,None], lam)
-    Q = (z*w).sum(1)+rest
-    return _density(Q, logdet, n),x.exp()
-
-def _noiseless(spec, z, n):
-    "The limit $t = 0$ of a column that the features fit exactly"
-    if not spec.full: return torch.full_like(spec.counts, math.inf)
-    Q = (z/spec.values).sum(1)
-    return _density(Q, spec.values.log().sum(), n)
-
-def _or_limit(best, t, limit, at, where):
-    "Maximum and its $t$, or the limit `at` where it is higher"
-    higher = where&(limit>=best)
-    return torch.where(higher, limit, best),torch.where(higher, at, t)
-
-def _maximum(spec, n, d):
-    "Maximum of the log evidence per sample for each column: value, $t$"
-    flat = _density(spec.counts, 0., n) # the limit t = inf: no signal at all
-    if not len(spec.values): return flat,torch.full_like(flat, math.inf)
-    z = spec.proj.T.square()
-    rest,exact = _unexplained(spec, z, n, d)
-    best,t = _between(spec.values, z, rest, n)
-    always = torch.ones_like(exact)
-    best,t = _or_limit(best, t, flat, math.inf, always)
-    return _or_limit(best, t, _noiseless(spec, z, n), 0., exact)
-
 # %% ../../nbs/transferability/04_logme.ipynb #88c1bd8e
-def _log_evidence(targets, n, d):
-    "Maximum of the log evidence per sample in the units of the targets, and $t$, for each column"
-    value,t = _maximum(targets.spec, n, d)
-    scaled = value-targets.scale.log()
-    return torch.where(targets.scale>0, scaled, math.inf),t
+def _values(best, scale):
+    "Maxima in the units of the targets"
+    value = best.value-scale.log()
+    return torch.where(scale>0, value, math.inf)
 
 # %% ../../nbs/transferability/04_logme.ipynb #a74fbd27
-def _precisions(targets, t, n):
-    "$\\alpha$ and $\\beta$ of each column at its maximum"
-    spec = targets.spec
-    z = spec.proj.T.square()
-    u = t.log()[:,None]-spec.values.log()
-    w = torch.sigmoid(u)
-    reached = spec.proj.square().sum(0)
-    Q = (z*w).sum(1)+spec.counts-reached
-    beta = n/Q.clamp(min=0)/targets.scale**2
-    size = (z/spec.values).sum(1) # of the weights that fit exactly
-    noiseless = n/size/targets.scale**2
-    alpha = torch.where(t==0, noiseless, t*beta)
-    return alpha,torch.where(t==0, math.inf, beta)
-
 def _boundary(t):
     "Which precision is infinite"
     if t==math.inf: return 'alpha=inf'
@@ -209,14 +106,19 @@ def evidence(
     x = as_features(features)
     n,d = x.shape
     targets = _project(x, labels, regression)
-    value,t = _log_evidence(targets, n, d)
-    alpha,beta = _precisions(targets, t, n)
-    u = targets.spec.values.log()-t.log()[:,None]
+    scale = targets.scale
+    lam = targets.spec.values
+    best = max_evidence(targets.spec, n, d)
+    value = _values(best, scale)
+    alpha = 1/best.signal/scale**2
+    beta = 1/best.noise/scale**2
+    u = lam.log()-best.t.log()[:,None]
     gamma = torch.sigmoid(u).sum(1)
-    numbers = dict(value=value, alpha=alpha, beta=beta, gamma=gamma)
-    columns = {k: v.tolist() for k,v in numbers.items()}
-    boundary = [_boundary(o) for o in t.tolist()]
-    return pd.DataFrame(dict(target=targets.names, **columns, boundary=boundary))
+    columns = dict(target=targets.names)
+    for name,v in dict(value=value, alpha=alpha, beta=beta, gamma=gamma).items():
+        columns[name] = v.tolist()
+    columns['boundary'] = [_boundary(t) for t in best.t.tolist()]
+    return pd.DataFrame(columns)
 
 # %% ../../nbs/transferability/04_logme.ipynb #49fe533d
 def _from_moments(
@@ -225,20 +127,21 @@ def _from_moments(
     regression:bool=False, # Whether they are targets
 ) -> float: # LogME
     "The score as a function of moments"
-    m = m.about(torch.zeros_like(m.shift))
-    spec = moment_spectrum(m, m.n)
-    if not regression:
-        used = _occurring(m.counts>0)
-        proj = spec.proj[:,used]
-        spec = spec._replace(proj=proj, counts=spec.counts[used])
-    scale = torch.ones_like(spec.counts)
-    if regression: scale = (spec.counts/m.n).sqrt()
+    n = m.n
+    origin = torch.zeros_like(m.shift)
+    spec = moment_spectrum(m.about(origin), n)
+    proj = spec.proj
+    counts = spec.counts
+    if regression: scale = (counts/n).sqrt()
+    else:
+        used = _occurring(counts>0)
+        proj = proj[:,used]
+        counts = counts[used]
+        scale = torch.ones_like(counts)
     unit = scale.where(scale>0, 1.)
-    proj = spec.proj/unit
-    spec = spec._replace(proj=proj, counts=spec.counts/unit**2)
-    targets = _Targets(spec, [], scale)
-    value,_ = _log_evidence(targets, m.n, len(m.shift))
-    return float(value.mean())
+    spec = spec._replace(proj=proj/unit, counts=counts/unit**2)
+    best = max_evidence(spec, n, len(origin))
+    return float(_values(best, scale).mean())
 
 # %% ../../nbs/transferability/04_logme.ipynb #e5bc584c
 def _is_column(k): return isinstance(k, tuple) and k[:1]==('column',)
@@ -266,7 +169,8 @@ class _EvidenceState(MomentState):
     def update(self, features, labels):
         columns = _in_columns(labels, self.regression)
         self._agree(columns)
-        return self._add(features, labels) if columns else super().update(features, labels)
+        if columns: return self._add(features, labels)
+        return super().update(features, labels)
 
     def merge(self, other):
         if other.classes: self._agree(_is_column(other.classes[0]))
@@ -284,10 +188,12 @@ class _EvidenceState(MomentState):
         keys = [('column',k) for k in names]
         m,where = self._with(self.moments, keys)
         at = m.shift.device
-        Y = m.shift.new_zeros(len(T), len(self.classes))
+        c = len(self.classes)
+        Y = m.shift.new_zeros(len(T), c)
         Y.index_copy_(1, where, T.to(at))
         self.moments = m.update(x.to(at), Y)
-        self.largest = max(self.largest, float(x.abs().amax()))
+        low,high = map(float, torch.aminmax(x))
+        self.largest = max(self.largest, abs(low), abs(high))
         return self
 
 # %% ../../nbs/transferability/04_logme.ipynb #0c189d19
@@ -307,4 +213,5 @@ def logme(
     >>> round(tm.logme([[0.], [1.], [4.], [5.]], ['cat', 'cat', 'dog', 'dog']), 3)
     -0.586
     """
-    return float(evidence(features, labels, regression=regression).value.mean())
+    of_targets = evidence(features, labels, regression=regression)
+    return float(of_targets.value.mean())

@@ -22,12 +22,14 @@ def _from_pairs(z, joint):
     "NCE from the number of samples of each pair that occurs, and from the number of its source label"
     joint = joint.double()
     in_box = z.bincount(weights=joint)[z]
-    total = (joint*(joint/in_box).log()).sum()
+    logs = (joint/in_box).log()
+    total = (joint*logs).sum()
     return float(total/joint.sum())
 
 def _from_joint(joint, counts):
     "Soft NCE from the sums of the rows of each label, shape `[c_t, c_s]`, and the samples of each label"
-    given_source = torch.where(joint>0, joint/joint.sum(0), 1.)
+    share = joint/joint.sum(0)
+    given_source = torch.where(joint>0, share, 1.)
     total = (joint*given_source.log()).sum()
     return float(total/int(counts.sum()))
 
@@ -36,8 +38,11 @@ def _pairs(predicted, labels):
     z = as_labels(predicted, 'predicted')
     y = as_labels(labels, n=len(z.codes))
     c_t = len(y.classes)
-    pairs,joint = torch.unique(z.codes*c_t+y.codes, return_counts=True)
-    return pairs//c_t,pairs%c_t,joint,z.classes,y.classes
+    both = z.codes*c_t+y.codes
+    pairs,joint = both.unique(return_counts=True)
+    z_codes = pairs//c_t
+    y_codes = pairs%c_t
+    return z_codes,y_codes,joint,z.classes,y.classes
 
 # %% ../../nbs/transferability/02_nce.ipynb #d5e9ab63
 class _PairState(State):
@@ -65,13 +70,14 @@ class _PairState(State):
         "Count equal pairs together"
         pairs,back = torch.cat(self.pairs).unique(return_inverse=True)
         counts = torch.cat(self.counts)
-        self.counts = [torch.zeros_like(pairs).index_add_(0, back, counts)]
+        together = torch.zeros_like(pairs)
+        together.index_add_(0, back, counts)
+        self.counts = [together]
         self.pairs = [pairs]
 
     def update(self, predicted, labels):
-        *pairs,sources,targets = _pairs(predicted, labels)
-        pairs = [*pairs, sources.tolist(), targets.tolist()]
-        return self._add(*pairs)
+        z,y,counts,sources,targets = _pairs(predicted, labels)
+        return self._add(z, y, counts, sources.tolist(), targets.tolist())
 
     def merge(self, other):
         for pairs,counts in zip(other.pairs, other.counts, strict=True):
@@ -83,7 +89,8 @@ class _PairState(State):
     def value(self):
         some_samples(self.pairs)
         self._sort()
-        return _from_pairs(self.pairs[0]>>32, self.counts[0])
+        z = self.pairs[0]>>32
+        return _from_pairs(z, self.counts[0])
 
 # %% ../../nbs/transferability/02_nce.ipynb #d818aabd
 def _counts(*, soft):
@@ -112,7 +119,8 @@ def nce(
         p = as_matrix(predicted, 'predicted', shape='[n, c_s]')
         y = as_labels(labels, n=len(p), device=p.device)
         check = partial(check_simplex, name='predicted')
-        joint = class_sums(p, y.codes, len(y.classes), check=check)
+        c_t = len(y.classes)
+        joint = class_sums(p, y.codes, c_t, check=check)
         return _from_joint(joint, y.codes.bincount())
     z,_,joint,*_ = _pairs(predicted, labels)
     return _from_pairs(z, joint)
