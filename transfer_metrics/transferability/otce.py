@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 from ..core import ArrayLike, as_features, as_labels, as_tensor
-from ..linalg import add_segments
+from ..linalg import add_gram, add_segments
 from ..registry import metric
 from ..samples import stratified_subset
 
@@ -26,79 +26,121 @@ def _cost(a, b):
     shift = b.double().mean(0)
     a = a.double()-shift
     b = b.double()-shift
-    squares = a.square().sum(1)[:,None]+b.square().sum(1)
-    return torch.addmm(squares, a, b.T, alpha=-2).clamp_(min=0)
+    of_a = a.square().sum(1, keepdim=True)
+    of_b = b.square().sum(1)
+    C = torch.addmm(of_a+of_b, a, b.T, alpha=-2)
+    return C.clamp_(min=0)
 
 # %% ../../nbs/transferability/12_otce.ipynb #1064cb86
-def _rows(C, g, e):
+def _rows(C, g, e, least=-80.):
     "For the potentials `g` of the columns: those of the rows, and the plan, whose rows have the right sums"
-    M = (g-C).div_(e)
+    M = g-C
+    M /= e
     top = M.amax(1, keepdim=True)
-    P = M.sub_(top).exp_()
+    M -= top
+    M.clamp_(min=least) # exp(-80) weighs nothing in a sum, and below -708 exp and products are slow
+    P = M.exp_()
     s = P.sum(1, keepdim=True)
-    f = (s.log()+top)[:,0]*-e
-    return f,P.div_(s*len(C))
+    f = s.log()+top
+    s *= len(C)
+    P /= s
+    return -e*f[:,0],P
+
+def _missing(P):
+    "What the columns of the plan lack"
+    share = 1/P.shape[1]
+    return share-P.sum(0)
 
 def _step(P, r, e, mu):
     "Newton's step for the potentials of the columns, whose sums lack `r`, and the damping that it needed"
     n,m = P.shape
-    A = P.T@P
-    A.mul_(-n).add_(1/m**2)
+    A = P.new_zeros(m, m)
+    add_gram(A, P)
+    A *= -n
+    A += 1/m**2
     A.diagonal().add_(P.sum(0))
-    while True:
+    while mu<1e12:
         A.diagonal().add_(mu/m)
         L,failed = torch.linalg.cholesky_ex(A)
-        if not failed: return e*torch.cholesky_solve(r[:,None], L)[:,0],mu
+        if not failed:
+            d = torch.cholesky_solve(r[:,None], L)
+            return e*d[:,0],mu
         mu *= 10
-
-def _missing(P):
-    "What the columns of the plan lack"
-    return 1/P.shape[1]-P.sum(0)
+    return e*m*r/mu,mu
 
 def _search(C, f, g, e, d, r):
     "The longest of three steps from `g` along `d` that improves matters: its length, potentials and plan, or None"
-    value = float(f.mean()+g.mean())
-    slope = 1e-4*float(r@d)
-    off = float(r.abs().sum())
+    value = f.mean()+g.mean()
+    slope = 1e-4*(r@d)
+    off = r.abs().sum()
     for t in 1.,.25,.0625:
         h = g+t*d
         u,Q = _rows(C, h, e)
-        better = float(u.mean()+h.mean())>=value+t*slope
-        if better or float(_missing(Q).abs().sum())<.9*off: return t,h,u,Q
+        there = u.mean()+h.mean()
+        if there>=value+t*slope or _missing(Q).abs().sum()<.9*off: return t,h,u,Q
     return None
 
 def _newton(C, g, e, tol, steps=200):
-    "Potentials of the columns and the plan at regularisation `e`, and how much the column sums are off in all"
+    "Potentials of the columns at regularisation `e`, a step beyond where the column sums are off by `tol` in all"
     mu = 1e-10
     f,P = _rows(C, g, e)
-    off = math.inf
     for _ in range(steps):
         r = _missing(P)
-        off = float(r.abs().sum())
-        if off<=tol: break
+        settled = float(r.abs().sum())<=tol
         d,mu = _step(P, r, e, mu)
         found = _search(C, f, g, e, d, r)
-        if found is None:
-            mu *= 100
-            continue
-        t,g,f,P = found
-        if t==1: mu = max(mu/10, 1e-12)
-    return g,P,off
+        if found is not None:
+            t,g,f,P = found
+            if t==1: mu = max(mu/10, 1e-12)
+        else: mu *= 100
+        if settled: break
+    return g
 
 # %% ../../nbs/transferability/12_otce.ipynb #a5e6322b
+def _mended(C, T, g, e, tol, rounds=20):
+    "Potentials of the columns after mending columns in turn with rows while it helps, and how much the sums are off"
+    last = math.inf
+    for _ in range(rounds):
+        f,P = _rows(C, g, e)
+        off = float(_missing(P).abs().sum())
+        if off<=tol or off>last/2: break
+        last = off
+        g,_ = _rows(T, f, e)
+    return g,off
+
+def _levels(width, reg):
+    "Regularisations from `width` by halves down to `reg`"
+    levels = []
+    while width>reg:
+        levels.append(width)
+        width /= 2
+    return [*levels,reg]
+
+def _onwards(path, e):
+    "Potentials at `e` on the straight line through the last two points of the path"
+    (e0,g0),(e1,g1) = path
+    share = (e-e1)/(e1-e0)
+    return g1+share*(g1-g0)
+
 def _sinkhorn(C, reg):
     "Plan with uniform margins that minimises its cost less `reg` times its entropy"
     if C.shape[1]>C.shape[0]: return _sinkhorn(C.T.contiguous(), reg).T
+    T = C.T.contiguous()
     width = float(C.max()-C.min())
-    g = C.new_zeros(C.shape[1])
-    e = max(reg, width)
     tol = 1e-10+1e-14*width/reg
-    while True:
-        f,_ = _rows(C, g, e)
-        g,_ = _rows(C.T, f, e)
-        g,P,off = _newton(C, g, e, tol if e==reg else 1e-2)
-        if e==reg: break
-        e = max(reg, e/2)
+    g = C.new_zeros(C.shape[1])
+    slow = False
+    path = []
+    for e in _levels(width, reg):
+        if len(path)==2: g = _onwards(path, e)
+        near = 3e-3 if slow else 1e-2
+        goal = tol if e==reg else near
+        g,off = _mended(C, T, g, e, goal)
+        slow = slow or off>goal
+        if slow: g = _newton(C, g, e, goal)
+        path = [*path[-1:],(e,g)]
+    P = _rows(C, g, reg, -math.inf)[1]
+    off = float(_missing(P).abs().sum())
     if off>1e3*tol:
         warnings.warn(f'the transport plan has not converged (its margins are off by {off:.1g}): raise `reg`, '
                       f'{reg:g} is little for costs up to {width:.3g} times their mean', stacklevel=4)
@@ -107,20 +149,24 @@ def _sinkhorn(C, reg):
 def _exact(C):
     "A plan of least cost with uniform margins"
     import ot
-    P = ot.emd([], [], C.cpu().numpy(), numItermax=10**7)
+    P,log = ot.emd([], [], C.cpu().numpy(), numItermax=10**7, log=True)
+    if log['warning']:
+        raise ValueError(f'the exact plan was not found ({log["warning"]}): give a positive `reg`, or fewer samples')
     return torch.from_numpy(P).to(C.device)
 
 def _indifferent(C):
     "Whether every plan costs the same, up to rounding: each cost is a number of its row plus one of its column"
-    rest = C-C.mean(1, keepdim=True)-C.mean(0)+C.mean()
-    return float(rest.abs().max())<=1e-12*float(C.max())
+    of_rows = C.mean(1, keepdim=True)
+    rest = C-of_rows-C.mean(0)+C.mean()
+    largest = rest.abs().max()
+    return bool(largest<=1e-12*C.max())
 
 def _plan(C, reg):
     "Plan of least cost, smoothed by `reg` times the mean cost; everybody with everybody where any plan is as good"
     if _indifferent(C): return torch.full_like(C, 1/C.numel())
     C = C/C.mean()
-    if reg>1e-9*float(C.max()): return _sinkhorn(C, reg)
-    return _exact(C)
+    smallest = 1e-9*float(C.max())
+    return _sinkhorn(C, reg) if reg>smallest else _exact(C)
 
 # %% ../../nbs/transferability/12_otce.ipynb #28f5cb2e
 class Correspondence(NamedTuple):
@@ -285,10 +331,12 @@ def fit_otce(
 ) -> tuple[float,float,float]: # $\lambda_1$, $\lambda_2$ and $b$ for `otce`
     "Coefficients of OTCE by least squares on known transfers, [Tan et al. 2021](https://arxiv.org/abs/2103.13843)"
     X = np.array([(c.domain,c.task,1.) for c in differences])
-    y = as_tensor(accuracy, 'accuracy').cpu().double().numpy()
+    y = as_tensor(accuracy, 'accuracy')
     if len(X)<3 or y.shape!=(len(X),):
         raise ValueError('`accuracy` must have one number for each of `differences`, of which three or more '
-                         f'are needed, got shape {y.shape} for {len(X)}')
+                         f'are needed, got shape {tuple(y.shape)} for {len(X)}')
+    y = y.cpu().double().numpy()
     if not np.isfinite(y).all(): raise ValueError(f'`accuracy` must be finite, got {y}')
-    l1,l2,b = np.linalg.lstsq(X, y, rcond=None)[0]
-    return float(l1),float(l2),float(b)
+    found,*_ = np.linalg.lstsq(X, y, rcond=None)
+    l1,l2,b = found.tolist()
+    return l1,l2,b

@@ -21,7 +21,15 @@ from ..logistic import head, solve_heads
 def _by_class(x, y, c):
     "Rows of `x` in `float64`, one matrix a class"
     counts = y.bincount(minlength=c).tolist()
-    return x.double()[y.argsort(stable=True)].split(counts)
+    order = y.argsort(stable=True)
+    return x.double()[order].split(counts)
+
+def _book_far(S, logw):
+    "`_book` by logarithms, for columns beyond the range of floating point"
+    t = S.log()+logw
+    z = t.logsumexp(1, keepdim=True)
+    q = (t-z).exp()
+    return q.sum(0),float(z.sum())
 
 def _book(S, logw):
     "Sum over the rows s of `S` of q, proportional to s w, and of log s.w"
@@ -30,20 +38,22 @@ def _book(S, logw):
     r = S@w
     low = r<1e-200
     if not low.any():
-        fit = float(r.log().sum())+len(r)*float(top)
-        return w*(S.T@(1/r)),fit
-    t = S[low].log()+logw
-    z = t.logsumexp(1)
-    q,v = 0*w,0.
-    if not low.all(): q,v = _book(S[~low], logw)
-    share = (t-z[:,None]).exp()
-    return q+share.sum(0),v+float(z.sum())
+        fit = float(r.log().sum())
+        q = w*(S.T@(1/r))
+        return q,fit+len(r)*float(top)
+    q,fit = _book_far(S[low], logw)
+    if low.all(): return q,fit
+    others,their_fit = _book(S[~low], logw)
+    return q+others,fit+their_fit
 
 def _book_all(parts, logw):
     "Sums of q for each class, shape of `logw`, and the log-likelihood"
-    found = [_book(S, w) for S,w in zip(parts, logw, strict=True)]
-    booked = torch.stack([q for q,_ in found])
-    return booked,sum(v for _,v in found)
+    booked = torch.empty_like(logw)
+    total = 0.
+    for k,S in enumerate(parts):
+        booked[k],fit = _book(S, logw[k])
+        total += fit
+    return booked,total
 
 # %% ../../nbs/transferability/11_pactran.ipynb #a640e2e0
 def _logs(x):
