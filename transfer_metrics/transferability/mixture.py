@@ -14,27 +14,25 @@ from collections.abc import Iterator
 from typing import NamedTuple
 import torch
 from torch import Tensor
+from torch.nn.functional import threshold_
+from .k_means import k_means
 
 # %% ../../nbs/transferability/15_mixture.ipynb #ba0aed08
 _EPS = torch.finfo(torch.float64).eps
-
-def _upper(p, like):
-    "Rows and columns of the upper triangle of a matrix `[p, p]`"
-    return torch.triu_indices(p, p, device=like.device)
 
 def _monomials(
     z:Tensor, # Coordinates, shape `[p, b]`
 ) -> Tensor: # Shape `[(p+1)(p+2)/2, b]`
     "All products of two coordinates, the coordinates, and 1"
-    i,j = _upper(len(z), z)
+    p = len(z)
+    i,j = torch.triu_indices(p, p, device=z.device)
     ones = torch.ones_like(z[:1])
     return torch.cat([z[i]*z[j], z, ones])
 
 def _pieces(z:Tensor, height:int) -> Iterator[slice]:
     "Column ranges of `z` for work on matrices of `height` rows, a few megabytes each"
-    step = 2**18//height
-    if z.device.type!='cpu': step *= 128
-    step = max(256, step)
+    step = max(128, 2**17//height)
+    if z.device.type!='cpu': step *= 256
     for s in range(0, z.shape[1], step):
         yield slice(s, s+step)
 
@@ -55,7 +53,7 @@ def _wide(
     "Coefficients of the monomials in each component's log density"
     k,w = S.shape
     p = math.isqrt(2*w)-1
-    i,j = _upper(p, S)
+    i,j = torch.triu_indices(p, p, device=S.device)
     second,first,_ = S.split([len(i), p, 1], dim=1)
     mean = first/nk[:,None]
     products = mean[:,i]*mean[:,j]
@@ -83,7 +81,7 @@ class _Narrow(NamedTuple):
     mean: Tensor # shape `[p, 1]`
     axes: Tensor|None # orthonormal basis of its own samples, shape `[p, m]`; none if that is the whole space
     whiten: Tensor # inverse Cholesky factor of the covariance within it
-    flat: Tensor|None # orthonormal leading directions in which its variance is only `reg`, shape `[4, m+4]`
+    flat: Tensor|None # up to 4 orthonormal leading directions in which its variance is `reg`, shape `[q-m, q]`
 
 _singular = ('`features` spread too far for `reg`={:g}: a covariance of the mixture is singular in float64; '
              'divide `features` by their standard deviation, or raise `reg`')
@@ -99,13 +97,13 @@ def _factor(B, reg):
         if failed or smallest<noise: raise ValueError(_singular.format(reg))
     return L
 
-def _narrow(k:int, r:Tensor, z:Tensor, nk:Tensor, logw:Tensor, reg:float) -> _Narrow:
-    "Component `k` from its responsibilities `r`, shape `[n]`"
+def _narrow(k:int, r:Tensor, a:Tensor, nk:Tensor, logw:Tensor, reg:float) -> _Narrow:
+    "Component `k` from its responsibilities `r`, shape `[n]`, and the samples row by row"
     rows = r.nonzero()[:,0]
-    p = len(z)
+    p = a.shape[1]
     m = len(rows)
     w = r[rows]
-    A = z[:,rows]
+    A = a[rows].T
     mean = (A@w/nk)[:,None]
     weight = (w/nk).sqrt()
     A = A.sub_(mean).mul_(weight)
@@ -120,7 +118,7 @@ def _narrow(k:int, r:Tensor, z:Tensor, nk:Tensor, logw:Tensor, reg:float) -> _Na
     eye = torch.eye(len(L), dtype=L.dtype, device=L.device)
     whiten = torch.linalg.solve_triangular(L, eye, upper=False)
     flat = None
-    if 16<p>m+4:
+    if m<p:
         axes,_ = torch.linalg.qr(A[:m+4], mode='complete')
         flat = axes[:,m:].T
     return _Narrow(k, const, mean, Q, whiten, flat)
@@ -137,57 +135,65 @@ def _log_density(c:_Narrow, z:Tensor, reg:float) -> Tensor:
     return c.const-(inside+outside/reg)/2
 
 # %% ../../nbs/transferability/15_mixture.ipynb #cc4fb40a
+def _sums(R, z):
+    "Sums of the monomials weighted by the responsibilities, the last those of 1, shape `[K, w]`"
+    width = (len(z)+1)*(len(z)+2)//2
+    S = R.new_zeros(len(R), width)
+    for s in _pieces(z, width):
+        monomials = _monomials(z[:,s])
+        S.addmm_(R[:,s], monomials.T)
+    return S
+
 def _m_step(
     R:Tensor, # Responsibilities, shape `[K, n]`
     z:Tensor, # Coordinates, shape `[p, n]`
+    a:Tensor, # The same row by row, shape `[n, p]`
     reg:float, # Added to the diagonal of each covariance
 ) -> tuple[Tensor|None,list[_Narrow]]: # Coefficients of the monomials, if any component is wide; the others
     "The mixture, given the responsibilities"
-    k = len(R)
-    p = len(z)
-    nk = R.sum(1)+10*_EPS
+    few = len(z)<=32
+    S = _sums(R, z) if few else R.sum(1, keepdim=True)
+    nk = S[:,-1]+10*_EPS
     logw = (nk/nk.sum()).log()
-    fine = torch.zeros(k, dtype=torch.bool)
     coef = None
-    if p<=32:
-        width = (p+1)*(p+2)//2
-        S = R.new_zeros(k, width)
-        for s in _pieces(z, width):
-            monomials = _monomials(z[:,s])
-            S.addmm_(R[:,s], monomials.T)
+    fine = torch.zeros(len(R), dtype=torch.bool)
+    if few:
         lengths = z.square().sum(0)
         fine,coef = _wide(S, nk, logw, reg, float(lengths.max()))
     if not fine.any(): coef = None
     rest = (~fine).nonzero()[:,0]
-    narrow = [_narrow(v, R[v], z, nk[v], logw[v], reg) for v in rest.tolist()]
+    narrow = [_narrow(v, R[v], a, nk[v], logw[v], reg) for v in rest.tolist()]
     return coef,narrow
 
 # %% ../../nbs/transferability/15_mixture.ipynb #3564aa8e
-def _least(narrow, z, R, home, reg):
+def _own(R):
+    "Samples of which each component has at least half"
+    components,rows = (R>=.5).nonzero(as_tuple=True)
+    counts = components.bincount(minlength=len(R))
+    return rows.split(counts.tolist())
+
+def _least(narrow, a, R, own, reg):
     "A log density that each sample's best component reaches at least, shape `[n]`"
     best = R.amax(0)
-    counts = home.bincount(minlength=len(R))
-    by_component = home.argsort(stable=True)
-    own = by_component.split(counts.tolist())
     for c in narrow:
         rows = own[c.k]
-        density = _log_density(c, z[:,rows], reg)
-        best[rows] = best[rows].maximum(density)
+        best[rows] = best[rows].maximum(_log_density(c, a[rows].T, reg))
     return best
 
 def _fill_narrow(
     narrow:list[_Narrow], # Components
     z:Tensor, # Coordinates, shape `[p, n]`
+    a:Tensor, # The same row by row, shape `[n, p]`
     R:Tensor, # Log densities, `[K, n]`; the rows of `narrow` are filled in, $-\infty$ where they cannot matter
-    home:Tensor|None, # Component that each sample belonged to before, shape `[n]`
+    own:tuple[Tensor,...]|None, # Samples that belonged to each component before; None: look at all of them
     reg:float, # Added to the diagonal of each covariance
 ) -> None: # Nothing
     "Log densities of the narrow components"
-    if home is not None:
-        best = _least(narrow, z, R, home, reg)
+    if own is not None:
+        best = _least(narrow, a, R, own, reg)
         limit = 2*reg*(best-800)
     for c in narrow:
-        if c.flat is None:
+        if own is None or c.flat is None:
             R[c.k] = _log_density(c, z, reg)
             continue
         q = c.flat.shape[1]
@@ -195,7 +201,7 @@ def _fill_narrow(
         gap = _squares(torch.addmm(centre, c.flat, z[:q], beta=-1))
         near = gap.add_(limit)<2*reg*c.const
         rows = near.nonzero()[:,0]
-        R[c.k,rows] = _log_density(c, z[:,rows], reg)
+        R[c.k,rows] = _log_density(c, a[rows].T, reg)
 
 def _normalise(R):
     "Responsibilities from log densities in place, and the mean log-likelihood"
@@ -203,16 +209,17 @@ def _normalise(R):
     for s in _pieces(R, len(R)):
         piece = R[:,s]
         top = piece.amax(0)
-        mass = piece.sub_(top).exp_().sum(0)
+        piece.sub_(top).clamp_(min=-700).exp_() # ten times slower where it underflows
+        threshold_(piece, 1e-300, 0.)
+        mass = piece.sum(0)
         piece.div_(mass)
         density = top+mass.log()
         total += float(density.sum())
     return total/R.shape[1]
 
-def _e_step(coef:Tensor|None, narrow:list[_Narrow], z:Tensor, R:Tensor, reg:float) -> float:
+def _e_step(coef:Tensor|None, narrow:list[_Narrow], z:Tensor, a:Tensor, R:Tensor, reg:float) -> float:
     "Replace the responsibilities `R` by those under a mixture, and return the mean log-likelihood"
-    any_flat = any(c.flat is not None for c in narrow)
-    home = R.argmax(0) if any_flat else None
+    own = _own(R) if 4*len(narrow)>len(R) else None
     if coef is None: R.fill_(-math.inf)
     else:
         for s in _pieces(z, coef.shape[1]):
@@ -220,20 +227,17 @@ def _e_step(coef:Tensor|None, narrow:list[_Narrow], z:Tensor, R:Tensor, reg:floa
             torch.mm(coef, monomials, out=R[:,s])
         alone = [c.k for c in narrow]
         R[alone] = -math.inf
-    _fill_narrow(narrow, z, R, home, reg)
+    _fill_narrow(narrow, z, a, R, own, reg)
     return _normalise(R)
 
 # %% ../../nbs/transferability/15_mixture.ipynb #82181c30
-def _by_k_means(z, k, seed):
+def _by_k_means(a, k, seed):
     "The cluster of each sample"
-    from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
-    a = z.T.contiguous().cpu().numpy()
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', ConvergenceWarning) # fewer distinct samples than components
-        fit = KMeans(k, n_init=1, random_state=seed).fit(a)
-    clusters = torch.from_numpy(fit.labels_)
-    return clusters.long().to(z.device)
+        clusters = k_means(a.cpu(), k, seed=seed)
+    return clusters.to(a.device)
 
 def _em(
     z:Tensor, # Coordinates, shape `[p, n]`
@@ -245,22 +249,23 @@ def _em(
 ) -> tuple[Tensor,bool]: # Responsibilities, shape `[K, n]`; whether it converged
     "A mixture of Gaussians with full covariances, as scikit-learn fits it"
     n = z.shape[1]
-    at = _by_k_means(z, k, seed),torch.arange(n, device=z.device)
+    a = z.T.contiguous()
+    at = _by_k_means(a, k, seed),torch.arange(n, device=z.device)
     R = z.new_zeros(k, n)
     R[at] = 1
-    mix = _m_step(R, z, reg)
+    mix = _m_step(R, z, a, reg)
     old = -math.inf
     done = False
     for _ in range(max_iter):
-        new = _e_step(*mix, z, R, reg)
+        new = _e_step(*mix, z, a, R, reg)
         if math.isinf(old) and mix[0] is None:
             as_they_were = (R[at]==1).all()
             if as_they_were and R.count_nonzero()==n: return R,True
-        mix = _m_step(R, z, reg)
+        mix = _m_step(R, z, a, reg)
         done = abs(new-old)<tol
         if done: break
         old = new
-    _e_step(*mix, z, R, reg)
+    _e_step(*mix, z, a, R, reg)
     return R,done
 
 # %% ../../nbs/transferability/15_mixture.ipynb #6f291c8c
