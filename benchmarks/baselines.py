@@ -3,7 +3,7 @@ import sys
 
 from _measure import gaussian_features, machine, measure, report
 import numpy as np
-from sklearn.linear_model import RidgeClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -17,12 +17,31 @@ def their_knn(x, y):
     votes = y[KNeighborsClassifier(5, algorithm='brute').fit(x, y).kneighbors(None, return_distance=False)]
     return float(np.mean([np.bincount(v).argmax()==k for v,k in zip(votes, y, strict=True)]))
 
-def their_probe(x, y): return float(cross_val_score(make_pipeline(StandardScaler(), RidgeClassifier(1.)), x.astype(np.float64), y, cv=5).mean())
+def their_probe(x, y, head=None):
+    "scikit-learn's accuracy of a linear head on standardised features, over five parts"
+    model = make_pipeline(StandardScaler(), head or RidgeClassifier(1.))
+    return float(cross_val_score(model, x, y, cv=5).mean())
+
+def overlapping(n, d, c):
+    "Classes that overlap much: hard for a logistic head, and many answers are close"
+    rng = np.random.default_rng(0)
+    y = np.arange(n)%c
+    means = .1*rng.standard_normal((c, d), dtype=np.float32)
+    return rng.standard_normal((n, d), dtype=np.float32)+means[y],y
+
+def logistic(title, x, y):
+    "Ours beside scikit-learn's at its usual tolerance, and at one at which its answers are those at the minimum"
+    runs = [measure('logistic', linear_probe, x, y, head='logistic')]
+    runs.append(measure('scikit-learn, tol=1e-4', their_probe, x, y, LogisticRegression(), repeat=1))
+    runs.append(measure('scikit-learn, tol=1e-6', their_probe, x, y, LogisticRegression(tol=1e-6, max_iter=1000), repeat=1))
+    report(title, runs)
 
 def main(n=10_000, d=768, c=100):
     x,y = gaussian_features(n, d, c)
     print(machine())
-    report(f'knn, {n:,} x {d}, {c} classes', [measure('knn', knn, x, y), measure('scikit-learn', their_knn, x, y, repeat=1), measure('a matrix product', lambda x: float((x@x.T)[0,0]), x.astype(np.float64))])
-    report('linear probe, 5 folds', [measure('ridge chosen', linear_probe, x, y), measure('ridge 1', linear_probe, x, y, ridge=1.), measure('scikit-learn, ridge 1', their_probe, x, y, repeat=1), measure('one at a time', linear_probe, x, y, folds=None)])
+    report(f'knn, {n:,} x {d}, {c} classes', [measure('knn', knn, x, y), measure('scikit-learn', their_knn, x, y, repeat=1), measure('half a product, float64', lambda x: float((x[:len(x)//2]@x.T)[0,0]), x.astype(np.float64)), measure('half a product, float32', lambda x: float((x[:len(x)//2]@x.T)[0,0]), x)])
+    report('linear probe, 5 folds', [measure('ridge chosen', linear_probe, x, y), measure('ridge 1', linear_probe, x, y, ridge=1.), measure('scikit-learn, ridge 1', their_probe, x.astype(np.float64), y, repeat=1), measure('one at a time', linear_probe, x, y, folds=None)])
+    logistic('logistic head, classes far apart', x, y)
+    logistic('logistic head, classes that overlap', *overlapping(n, d, c))
 
 if __name__=='__main__': main(*map(int, sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""The nearest other samples of each sample and how they vote: half a matrix product in single precision, and double where it is close
+"""How the nearest other samples vote: half a matrix product in single precision, and double where it is close
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/neighbours.html.md"""
 
@@ -32,15 +32,17 @@ def _merge(best, who, D, start):
     m = best.shape[1]
     candidates = torch.cat([best, D], 1)
     least,i = candidates.topk(m, largest=False)
-    known = who.gather(1, i.clamp(max=m-1))
+    among_best = i.clamp(max=m-1)
+    known = who.gather(1, among_best)
+    new = i-m+start
     best.copy_(least)
-    who.copy_(torch.where(i<m, known, i-m+start))
+    who.copy_(torch.where(i<m, known, new))
 
 def _nearest(x, q, m, block=512):
     "The `m` smallest distances of each row of `x` to others, ascending, and to whom; a pair of blocks is seen once"
     n = len(x)
     best = x.new_full((n, m), math.inf)
-    who = torch.zeros((n, m), dtype=torch.long, device=x.device)
+    who = torch.zeros_like(best, dtype=torch.long)
     for start in range(0, n, block):
         stop = min(start+block, n)
         rows = slice(start, stop)
@@ -60,7 +62,8 @@ def _weights(D, edge, tol, k):
     tied = (D-edge).abs()<=tol
     near = (D<edge)&~tied
     left = k-near.sum(1, keepdim=True)
-    share = left.double()/tied.sum(1, keepdim=True)
+    n_tied = tied.sum(1, keepdim=True)
+    share = left.double()/n_tied
     return near+tied*share
 
 def _single(x, k):

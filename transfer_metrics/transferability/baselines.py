@@ -266,7 +266,7 @@ def linear_probe(
     labels:ArrayLike, # Their labels, any hashable classes, shape `[n]`
     *,
     folds:int|None=5, # Parts that take turns to be judged; `None` leaves out one sample at a time
-    head:str='ridge', # 'ridge': regression on class indicators, closed form; 'logistic': `retrain_head`
+    head:str='ridge', # 'ridge': regression on class indicators, closed form; 'logistic': the answers of `retrain_head`
     ridge:float|None=None, # Penalty on weights of standardised features; `None`: by cross-validation, for 'logistic' 1
     seed:int=0, # Another seed, other folds
 ) -> float: # Accuracy in [0, 1]; higher transfers better
