@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 import torch
 from torch import Tensor
-from torch.nn.functional import threshold_
 from .k_means import k_means
 
 # %% ../../nbs/transferability/15_mixture.ipynb #ba0aed08
@@ -210,7 +209,7 @@ def _normalise(R):
         piece = R[:,s]
         top = piece.amax(0)
         piece.sub_(top).clamp_(min=-700).exp_() # ten times slower where it underflows
-        threshold_(piece, 1e-300, 0.)
+        torch.threshold_(piece, 1e-300, 0.)
         mass = piece.sum(0)
         piece.div_(mass)
         density = top+mass.log()

@@ -130,7 +130,7 @@ def _sinkhorn(C, reg):
     tol = 1e-10+1e-14*width/reg
     g = C.new_zeros(C.shape[1])
     slow = False
-    path = []
+    path:list[tuple] = []
     for e in _levels(width, reg):
         if len(path)==2: g = _onwards(path, e)
         near = 3e-3 if slow else 1e-2
@@ -331,11 +331,11 @@ def fit_otce(
 ) -> tuple[float,float,float]: # $\lambda_1$, $\lambda_2$ and $b$ for `otce`
     "Coefficients of OTCE by least squares on known transfers, [Tan et al. 2021](https://arxiv.org/abs/2103.13843)"
     X = np.array([(c.domain,c.task,1.) for c in differences])
-    y = as_tensor(accuracy, 'accuracy')
-    if len(X)<3 or y.shape!=(len(X),):
+    target = as_tensor(accuracy, 'accuracy')
+    if len(X)<3 or target.shape!=(len(X),):
         raise ValueError('`accuracy` must have one number for each of `differences`, of which three or more '
-                         f'are needed, got shape {tuple(y.shape)} for {len(X)}')
-    y = y.cpu().double().numpy()
+                         f'are needed, got shape {tuple(target.shape)} for {len(X)}')
+    y = target.cpu().double().numpy()
     if not np.isfinite(y).all(): raise ValueError(f'`accuracy` must be finite, got {y}')
     found,*_ = np.linalg.lstsq(X, y, rcond=None)
     l1,l2,b = found.tolist()
