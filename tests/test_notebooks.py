@@ -49,6 +49,7 @@ def execute(path, package):
             c.source = imported(c.source, f'{cfg.lib_path.name}.{to}' if to else default_exp(nb))
     os.chdir(path.parent)
     shell = CaptureShell(path)
+    for k in ['set_matplotlib_formats', 'sys']: shell.user_ns.pop(k)  # this shell's own; readers' shells do not have them
     warnings.simplefilter('error')
     warnings.filterwarnings('ignore', category=DeprecationWarning, module=f'(?!__main__|{cfg.lib_path.name})')  # between other libraries
     for c in cells:
