@@ -1,5 +1,6 @@
 # Written by docs/stubs.py: do not edit
 from . import answers as answers
+from . import cautions as cautions
 from . import checks as checks
 from . import containers as containers
 from . import core as core

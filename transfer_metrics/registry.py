@@ -41,6 +41,8 @@ class Metric:
     higher_is_better: bool # direction
     source: str # paper, with a link in Markdown
     state: Callable|None = None # makes its mergeable state, a `State`, from all options and the data of the source
+    caution: Callable|None = None # from value, `Sizes` and all options: why not to trust the value, or ''
+    baseline: bool = False # whether it is a yardstick, which every score must beat
 
     def _parameters(self): return inspect.signature(self.f).parameters.items()
 
@@ -100,6 +102,15 @@ class Metric:
         named = dict(zip(free, arrays, strict=True))
         return self.f(**named, **bound)
 
+    def beware(self,
+        value:float, # Of this metric
+        sizes:Any, # How much data it is of, a `Sizes`
+        **options:Any, # Those that are not at their defaults
+    ) -> str: # One sentence; '' if there is nothing to say
+        "Why not to trust a value"
+        if self.caution is None or math.isnan(value): return ''
+        return self.caution(value, sizes, self.options|options)
+
 _registry: dict[str,Metric] = {}
 
 # %% ../nbs/03_registry.ipynb #3f7ff86c
@@ -112,6 +123,8 @@ def metric(
     source:str, # Paper, with a link in Markdown
     higher_is_better:bool=True, # Direction
     state:Callable|None=None, # Makes its mergeable state, a `State`, from its options and the source's data
+    caution:Callable|None=None, # From value, `Sizes` and all options: why not to trust the value, or ''
+    baseline:bool=False, # Whether it is a yardstick, which every score must beat
 ) -> Callable[[_F],_F]: # Decorator that returns its function, with the attribute `metric`
     """Register a function as a metric
 
@@ -122,7 +135,7 @@ def metric(
     """
     def _f(f):
         name = f.__name__
-        f.metric = Metric(name, f, unit, range, higher_is_better, source, state)
+        f.metric = Metric(name, f, unit, range, higher_is_better, source, state, caution, baseline)
         _registry[name] = f.metric
         return f
     return _f

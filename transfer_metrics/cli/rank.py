@@ -9,6 +9,7 @@ __all__ = ['rank']
 
 # %% ../../nbs/cli/03_rank.ipynb #3ec7ad73
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any, NamedTuple
 from .common import command, interval_text, limited, names_in, read_array, saved_outputs, share_of
@@ -40,6 +41,19 @@ class _Data(NamedTuple):
         return load_npy(self.npy, **options)
 
 # %% ../../nbs/cli/03_rank.ipynb #9069795a
+def _found(data, what):
+    "What labelled data holds; one class is refused before any model is run"
+    from transfer_metrics.datasets.folders import class_counts, describe
+    counts = class_counts(data)
+    found = describe(counts, what=what)
+    if len(counts)<2: raise ValueError(f'scores compare classes, of which at least two are needed; found {found}')
+    return found
+
+def _tell(text):
+    "Print a line, in the first of several processes"
+    from transfer_metrics.distributed import place
+    if not place().rank: print(text, flush=True)
+
 def _seen(name, model, data, batch_size, **options):
     "Outputs of a model on the share of the data that this process has"
     from torch.utils.data import DataLoader
@@ -58,6 +72,7 @@ def _pretrained(names, weights, data, batch_size, **options):
     for name,m in load_models(names, weights=pretrained).items():
         wanted = get_model_weights(name)[pretrained or 'DEFAULT']
         images = data.load(wanted)
+        if not outs: _tell(_found(images, 'images'))
         try: outs[name] = _seen(name, m, images, batch_size, **options)
         except (RuntimeError, ValueError) as e: outs[name] = e # reported in its rows; the other models go on
     return outs
@@ -71,25 +86,20 @@ def _halves(outs):
         raise ValueError('--retrain needs outputs of all models on the same samples')
     return stratified_halves(outs)
 
-def _lacking(metric, out):
-    "What a metric needs and outputs do not have"
-    needs = ['probs' if a=='predicted' else a for a in metric.args]
-    return {a for a,need in zip(metric.args, needs, strict=True) if getattr(out, need) is None}
-
 def _allowed(metrics, outs):
     "The metrics asked for; without a choice, or with 'all', those that the outputs allow"
     from transfer_metrics.distributed import place
     from transfer_metrics.model_selection import ranking
+    from transfer_metrics.model_selection.scoring import lacking
     if metrics not in ('','all') or not outs: return metrics or None
     some = next(iter(outs.values()))
-    known = ranking.applicable()
-    among = known if metrics else ranking.default_metrics
-    lacks = {k: _lacking(known[k], some) for k in among}
+    known = ranking.applicable() if metrics else ranking.default_metrics()
+    lacks = {k: lacking(f, some) for k,f in known.items()}
     left_out = [k for k,v in lacks.items() if v]
     if metrics and left_out and not place().rank:
         wanting = sorted(set().union(*lacks.values()))
         print(f'transfer-metrics: left out {", ".join(left_out)}, for want of {", ".join(wanting)}', file=sys.stderr)
-    return ','.join(k for k in lacks if k not in left_out)
+    return {k: f for k,f in known.items() if k not in left_out}
 
 # %% ../../nbs/cli/03_rank.ipynb #521332f6
 def _given(probs, features, labels, limit):
@@ -99,6 +109,13 @@ def _given(probs, features, labels, limit):
     arrays = {k: read_array(path) for k,path in given.items() if path}
     out = limited(Outputs(**arrays), limit)
     return {Path(probs or features).stem: share_of(out)}
+
+def _found_in(outs):
+    "What saved outputs are of, '' where each process has a part or nobody says it"
+    from transfer_metrics.distributed import place
+    labels = next(iter(outs.values())).labels
+    if place().world>1 or labels is None: return ''
+    return _found(labels, 'samples')
 
 def _device(device):
     "Where models run: under `torchrun`, `cuda` is the GPU of this process"
@@ -126,20 +143,40 @@ def _scored(outs, test, metrics, retrain, source_accuracy, progress):
     else:
         bar = progress and len(outs)>1
         scores = ranking.score_models(every, metrics=fs, source_accuracy=source_accuracy, progress=bar)
-    if (scores.error!='').all(): raise ValueError(f'no score could be computed: {scores.error[0]}')
+    errors = scores.error[scores.metric.isin(list(fs))]
+    if (errors!='').all(): raise ValueError(f'no score could be computed: {errors.iloc[0]}')
     return scores,full,test
 
 # %% ../../nbs/cli/03_rank.ipynb #506a3b52
+def _cautions(scores, left_out):
+    "What not to trust in the table, a line a score"
+    models = scores.model.nunique()
+    doubtful = scores[scores.caution!='']
+    for k,d in doubtful.groupby('metric', sort=False):
+        who = 'all models' if len(d)==models else ', '.join(d.model)
+        silent = '; not in the mean rank' if k in left_out else ''
+        yield f'{k} of {who} is {d.caution.iloc[0]}{silent}'
+
+def _starred(name):
+    "A column's heading, with a star if it is a yardstick"
+    from transfer_metrics.model_selection.tables import is_baseline
+    return f'{name}*' if is_baseline(name) else name
+
 def _show_scores(scores, what):
     "Print the ranking"
     from transfer_metrics.model_selection import ranking
     ranks = ranking.rank(scores)
     wide = scores.pivot(index='model', columns='metric', values='value')
     wide = wide.loc[ranks.index, list(dict.fromkeys(scores.metric))]
+    wide = wide.rename(columns=_starred)
+    yardsticks = wide.columns.str.endswith('*').any()
     wide['mean rank'] = ranks['mean']
     n = scores.n.max()
     title = f'Scores on {what}{n} labelled samples, best mean rank first (higher is better)'
     show(title, unnamed(wide.round(3)))
+    if yardsticks: print('  * a yardstick: a score is of use where it predicts better')
+    for text in _cautions(scores, ranks.attrs['left_out']):
+        print(textwrap.fill(text, 110, initial_indent='  ', subsequent_indent='    '))
     for r in scores[scores.error!=''].itertuples():
         print(f'transfer-metrics: {r.model}, {r.metric}: {r.error}', file=sys.stderr)
 
@@ -192,8 +229,8 @@ def rank(
     probs:str='', # .npy file of source probabilities [n, c_s]; with --labels
     features:str='', # .npy file of features [n, d]; with --labels
     labels:str='', # .npy file of target labels [n]
-    # scores, separated by commas, or all that the input allows; by default leep,nce,h_score,logme as far as the input
-    # allows
+    # scores, separated by commas, or all that the input allows; by default leep,nce,logme, the shrunk h_score and the
+    # yardsticks knn,linear_probe as far as the input allows
     metrics:str='',
     device:str='', # where to run the models, such as cuda
     batch_size:int=64, # images in a batch
@@ -219,6 +256,7 @@ def rank(
         what = ''
         progress = progress and not process
         test = source_accuracy = None
+        found = ''
         if models:
             data = _Data(dataset, root, split, images, npy, limit)
             outs = _pretrained(models, weights, data, batch_size, progress=progress, device=_device(device))
@@ -228,6 +266,8 @@ def rank(
             run = dict(batch_size=batch_size, device=_device(device), progress=progress)
             outs,test,source_accuracy = digits_outputs(limit=limit, **run)
             what = 'the embedded digits zoo, '
+        if not models: found = _found_in(outs)
         scores,outs,test = _scored(outs, test, metrics, retrain, source_accuracy, progress)
     if process: return # the first one speaks for all
+    if found: print(found)
     _report(scores, outs, test, what, csv, json, plot)

@@ -7,6 +7,9 @@ from .digits import digits_task as digits_task
 from .digits import digits_zoo as digits_zoo
 from .digits import DigitsTask as DigitsTask
 from .digits import SourceNet as SourceNet
+from .folders import class_counts as class_counts
+from .folders import describe as describe
+from .folders import refuse_parts as refuse_parts
 from .images import ArrayImages as ArrayImages
 from .images import load_dataset as load_dataset
 from .images import load_images as load_images

@@ -20,6 +20,7 @@ from torch import nn
 from torch.utils.data import Dataset
 from ..core import ArrayLike
 from ..containers import as_images
+from .folders import refuse_parts
 from ..samples import stratified_subset
 
 # %% ../../nbs/datasets/02_images.ipynb #b733b178
@@ -82,6 +83,7 @@ def load_images(
     """
     import torchvision
     if not Path(folder).is_dir(): raise ValueError(f'`folder` must be an existing folder, got {folder}')
+    refuse_parts(folder)
     try: data = torchvision.datasets.ImageFolder(folder, _preprocess(transform, weights))
     except FileNotFoundError as e:
         raise ValueError(f'{folder} must hold one folder of images for each class: {e}') from None

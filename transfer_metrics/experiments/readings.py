@@ -17,7 +17,7 @@ from .. import stats
 from ..checks import one_of, whole
 from .pairs import by_series, in_nats, name_list, score_pairs
 from .pairs import series_columns, study_frame, unit_columns
-from ..model_selection.tables import direction
+from ..model_selection.tables import direction, static
 from .remainders import of_remainders, off_line, within_groups
 from ..stats import bootstrap_interval, row_pearson, row_spearman
 
@@ -124,7 +124,7 @@ def _correlation(name, reading, **kw):
 def _score_names(frame, scores):
     "Names of the scores; by default all that were computed on the data"
     names = frame.metric[frame.kind=='score']
-    measured = names[names!='source_accuracy']
+    measured = names[~names.isin(static)]
     return name_list(scores) or list(dict.fromkeys(measured))
 
 def correlations(

@@ -18,7 +18,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 from ..registry import resolve, result_frame
 from ..store import Book, Item, fingerprint
-from ..model_selection.ranking import metric_functions
+from ..model_selection.ranking import default_scores, metric_functions
 from .material import Source, TaskFacts, all_facts, study_sources
 from .measuring import Heads, Transfer, head_results, method_functions
 from .measuring import score_results, told_results, transfer_results
@@ -222,7 +222,7 @@ def study(
     test:Any=None, # The test set, like `data`, if the tasks have one of its own
     # Names, functions `(model, train, test)` that return an accuracy, or a dict of them by name
     methods:Any=('retrain_head',),
-    metrics:Any=None, # As of `score_models`: names, functions, a dict of them, 'all'; default LEEP, NCE, H-score, LogME
+    metrics:Any=None, # Names, functions, a dict of them, 'all'; default LEEP, NCE, shrunk H-score, LogME
     source_accuracy:Mapping|None=None, # Accuracy of each source on its own task, added as the score `source_accuracy`
     options:Mapping[str,Mapping]|None=None, # Keyword arguments of methods, by name of the method
     store:str|PathLike|None=None, # A file (CSV) to keep results in as they are finished, and to take known ones from
@@ -252,7 +252,7 @@ def study(
     book = _book(store, resume)
     models,ref = study_sources(sources, data, test, run)
     facts = all_facts(tasks, ref.labels, ref.test_labels)
-    fs = metric_functions(metrics)
+    fs = metric_functions(default_scores() if metrics is None else metrics)
     ms = method_functions(methods)
     own = dict(options or {})
     _check_options(ms, fs, own, models)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from ..checks import known, number, one_of
 from ..registry import result_frame
-from .tables import direction, places, score_table
+from .tables import direction, places, score_table, static
 
 # %% ../../nbs/model_selection/03_consensus.ipynb #d9e2e4f6
 def _shares(w):
@@ -40,7 +40,7 @@ _units = dict(mean_rank='share of models', median_rank='share of models', z='sta
 
 def _asked(metrics, there):
     "Names of the scores to put together"
-    if metrics is None: return [k for k in there if k not in ('source_accuracy',*_hows)]
+    if metrics is None: return [k for k in there if k not in (*static,*_hows)]
     return [metrics] if isinstance(metrics, str) else list(metrics)
 
 def _chosen(scores, metrics):

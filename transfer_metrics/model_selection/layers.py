@@ -12,13 +12,13 @@ from typing import Any
 import pandas as pd
 from ..checks import one_of
 from ..plots import axes, label_of, style
-from .tables import direction, of_one_data_set
+from .tables import direction, of_one_data_set, static
 
 # %% ../../nbs/model_selection/02_layers.ipynb #d836e6dc
 def _by_layer(scores):
     "`model/layer` in two columns; without the baseline, which knows no layers"
     of_one_data_set(scores)
-    d = scores[scores.metric!='source_accuracy'].reset_index(drop=True)
+    d = scores[~scores.metric.isin(static)].reset_index(drop=True)
     has_layer = d.model.str.contains('/')
     whole = d.model[~has_layer]
     if len(whole):

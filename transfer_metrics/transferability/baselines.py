@@ -32,7 +32,7 @@ def _credit(votes, y, tie=1e-9):
     return right.double()/tied
 
 # %% ../../nbs/transferability/13_baselines.ipynb #860032de
-@metric(unit='accuracy', range=(0, 1), source='[Fix & Hodges 1951](https://doi.org/10.2307/1403797)')
+@metric(unit='accuracy', range=(0, 1), source='[Fix & Hodges 1951](https://doi.org/10.2307/1403797)', baseline=True)
 def knn(
     features:ArrayLike, # Features of the samples, shape `[n, d]`
     labels:ArrayLike, # Their labels, any hashable classes, shape `[n]`
@@ -260,7 +260,7 @@ def _logistic_folds(x, y, fold, k, C):
     return res
 
 # %% ../../nbs/transferability/13_baselines.ipynb #401a4605
-@metric(unit='accuracy', range=(0, 1), source='[Alain & Bengio 2016](https://arxiv.org/abs/1610.01644)')
+@metric(unit='accuracy', range=(0, 1), source='[Alain & Bengio 2016](https://arxiv.org/abs/1610.01644)', baseline=True)
 def linear_probe(
     features:ArrayLike, # Features of the samples, shape `[n, d]`
     labels:ArrayLike, # Their labels, any hashable classes, shape `[n]`

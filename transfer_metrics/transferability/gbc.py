@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pandas as pd
 import torch
 from torch import Tensor
+from ..cautions import of_overlap
 from ..checks import one_of, same_width
 from ..core import ArrayLike, as_features, as_labels, chunks
 from ..linalg import add_segments, leading, power2, principal
@@ -272,7 +273,8 @@ class _GBCState(State):
 
 # %% ../../nbs/transferability/06_gbc.ipynb #de3867c3
 @metric(unit='1', range=(-math.inf, 0),
-        source='[Pándy et al. 2022](https://arxiv.org/abs/2111.12780)', state=_GBCState)
+        source='[Pándy et al. 2022](https://arxiv.org/abs/2111.12780)', state=_GBCState,
+        caution=of_overlap)
 def gbc(
     features:ArrayLike, # Features, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`

@@ -10,6 +10,7 @@ __all__ = ['h_score']
 # %% ../../nbs/transferability/03_h_score.ipynb #fd6111fb
 import math
 import torch
+from ..cautions import Sizes, of_covariance, warn
 from ..checks import one_of
 from ..core import ArrayLike, as_features, as_labels, chunks
 from ..linalg import Moments, centred, eigenpairs, inverse_std, mean_shift, power2, spectrum
@@ -131,7 +132,7 @@ def _check(shrinkage, **_):
     one_of(shrinkage, 'shrinkage', (None,'ledoit_wolf'))
 
 @metric(unit='1', range=(0, math.inf), source='[Bao et al. 2019](https://doi.org/10.1109/ICIP.2019.8803726)',
-    state=by_moments(_from_moments, norms='shrinkage', check=_check))
+    state=by_moments(_from_moments, norms='shrinkage', check=_check), caution=of_covariance)
 def h_score(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
@@ -144,6 +145,7 @@ def h_score(
     """H-score: variance between classes over all variance, summed over directions
 
     From [Bao et al. 2019](https://doi.org/10.1109/ICIP.2019.8803726).
+    Warns where random labels would reach half of the best value and more, see `shrinkage`.
     Raises `ValueError` if a feature is not finite, if the lengths differ, or if `shrinkage` is unknown
 
     >>> import transfer_metrics as tm
@@ -156,6 +158,7 @@ def h_score(
     n,d = x.shape
     y,classes = as_labels(labels, n=n, device=x.device)
     c = len(classes)
+    if not shrink: warn(of_covariance(math.nan, Sizes(n, d, c_t=c), {'shrinkage': None}))
     k = power2(x)
     if k!=1: x = x.double()*k
     if n<d: return _factor(n, ddof)*_wide(x, y, c, shrink)

@@ -11,6 +11,7 @@ __all__ = ['eep', 'label_entropy', 'leep']
 import math
 import torch
 from torch import Tensor
+from ..cautions import by_chance
 from ..core import ArrayLike, Labels, as_labels, as_matrix, check_simplex, like
 from ..linalg import class_dots, class_sums
 from ..registry import metric
@@ -73,7 +74,7 @@ def _score(logs:float, counts:Tensor, *, chance_corrected:bool) -> float:
 _look_up = by_joint(_score, look=_logs, table=_conditional)
 
 @metric(unit='nats', range=(-math.inf, 0), source='[Nguyen et al. 2020](https://arxiv.org/abs/2002.12462)',
-    state=_look_up)
+    state=_look_up, caution=by_chance('table'))
 def leep(
     probs:ArrayLike, # Source-class probabilities of the target samples, shape `[n, c_s]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`

@@ -10,6 +10,7 @@ __all__ = ['lfc']
 # %% ../../nbs/transferability/08_lfc.ipynb #794d1bb6
 import torch
 from torch import Tensor
+from ..cautions import by_chance
 from ..core import ArrayLike, as_features, as_labels, chunks
 from ..linalg import Moments, add_gram, add_segments, centred, mean_shift, power2, symmetric
 from ..registry import metric
@@ -114,7 +115,7 @@ def _check(centering):
         raise ValueError(f"`centering` must be 'kernel' or 'entries', got {centering!r}")
 
 @metric(unit='1', range=(-1, 1), source='[Deshpande et al. 2021](https://arxiv.org/abs/2102.00084)',
-        state=by_moments(_from_moments, check=_check))
+        state=by_moments(_from_moments, check=_check), caution=by_chance('gram'))
 def lfc(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, at least two, shape `[n]`

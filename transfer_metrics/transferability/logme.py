@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pandas as pd
 import torch
 from torch import Tensor
+from ..cautions import of_evidence
 from .max_evidence import max_evidence
 from ..checks import same_width
 from ..core import ArrayLike, as_features, as_labels, as_tensor
@@ -198,7 +199,7 @@ class _EvidenceState(MomentState):
 
 # %% ../../nbs/transferability/04_logme.ipynb #0c189d19
 @metric(unit='nats per sample', range=(-math.inf, math.inf),
-    source='[You et al. 2021](https://arxiv.org/abs/2102.11005)', state=_EvidenceState)
+    source='[You et al. 2021](https://arxiv.org/abs/2102.11005)', state=_EvidenceState, caution=of_evidence)
 def logme(
     features:ArrayLike, # Features, shape `[n, d]`
     labels:ArrayLike, # Classes `[n]`; zeros and ones `[n, t]`; real-valued targets `[n]` or `[n, t]` with `regression`

@@ -12,6 +12,7 @@ import math
 from functools import partial
 import torch
 from torch import Tensor
+from ..cautions import by_chance
 from ..core import ArrayLike, as_labels, as_matrix, check_simplex
 from ..linalg import class_sums
 from ..registry import metric
@@ -98,7 +99,8 @@ def _counts(*, soft):
     return JointState(_from_joint, name='predicted') if soft else _PairState()
 
 # %% ../../nbs/transferability/02_nce.ipynb #eb6e8269
-@metric(unit='nats', range=(-math.inf, 0), source='[Tran et al. 2019](https://arxiv.org/abs/1908.08142)', state=_counts)
+@metric(unit='nats', range=(-math.inf, 0), source='[Tran et al. 2019](https://arxiv.org/abs/1908.08142)', state=_counts,
+        caution=by_chance('table'))
 def nce(
     # Source label of each target sample, any hashable classes, shape `[n]`;
     # with `soft`, probabilities, shape `[n, c_s]`

@@ -10,6 +10,7 @@ __all__ = ['responsibilities', 'nleep']
 # %% ../../nbs/transferability/05_nleep.ipynb #dc2d9375
 import math
 import warnings
+from ..cautions import by_chance
 from ..core import ArrayLike, as_features, as_labels, like
 from ..linalg import principal
 from ..registry import metric
@@ -53,7 +54,8 @@ def responsibilities(
     return like(R.T, features)
 
 # %% ../../nbs/transferability/05_nleep.ipynb #4a58385f
-@metric(unit='nats', range=(-math.inf, 0), source='[Li et al. 2021](https://arxiv.org/abs/2011.11200)')
+@metric(unit='nats', range=(-math.inf, 0), source='[Li et al. 2021](https://arxiv.org/abs/2011.11200)',
+        caution=by_chance('mixture'))
 def nleep(
     features:ArrayLike, # Features, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`

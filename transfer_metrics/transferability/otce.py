@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import torch
+from ..cautions import by_chance
 from ..core import ArrayLike, as_features, as_labels, as_tensor
 from ..linalg import add_gram, add_segments
 from ..registry import metric
@@ -266,7 +267,8 @@ def correspondence(
     return Correspondence(float((P*C).sum()), max(task, 0.)+0., table)
 
 # %% ../../nbs/transferability/12_otce.ipynb #1ac49800
-@metric(unit='nats', range=(-math.inf, 0), source='[Tan et al. 2021](https://arxiv.org/abs/2103.13843)')
+@metric(unit='nats', range=(-math.inf, 0), source='[Tan et al. 2021](https://arxiv.org/abs/2103.13843)',
+        caution=by_chance('table'))
 def otce(
     source_features:ArrayLike, # Features of labelled samples of the source task, by the same model, shape `[n_s, d]`
     source_labels:ArrayLike, # Their labels, any hashable classes, shape `[n_s]`
@@ -297,7 +299,8 @@ def otce(
     return l1*found.domain+l2*found.task+b
 
 # %% ../../nbs/transferability/12_otce.ipynb #a3b4648d
-@metric(unit='nats', range=(-math.inf, 0), source='[Tan et al. 2021](https://arxiv.org/abs/2106.10479)')
+@metric(unit='nats', range=(-math.inf, 0), source='[Tan et al. 2021](https://arxiv.org/abs/2106.10479)',
+        caution=by_chance('table'))
 def jc_nce(
     source_features:ArrayLike, # Features of labelled samples of the source task, by the same model, shape `[n_s, d]`
     source_labels:ArrayLike, # Their labels, any hashable classes, shape `[n_s]`

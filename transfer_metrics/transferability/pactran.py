@@ -12,6 +12,7 @@ import math
 import warnings
 import torch
 from torch.special import digamma
+from ..cautions import by_chance
 from ..core import ArrayLike, as_features, as_labels, as_probs
 from ..registry import metric
 from ..linalg import principal
@@ -191,7 +192,8 @@ def _fitted(x, y, c, lam, max_iter):
     return solved.losses[-1],torch.addmm(W[-1], x*k, W[:-1]).softmax(1)
 
 # %% ../../nbs/transferability/11_pactran.ipynb #b2a1b881
-@metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)')
+@metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
+        caution=by_chance('penalised'))
 def pactran_gauss(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`

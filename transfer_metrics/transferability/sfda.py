@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 import torch
 from torch import Tensor
+from ..cautions import by_chance
 from ..core import ArrayLike, as_features, as_labels, chunks
 from ..linalg import add_gram, add_segments, class_sums, power2, symmetric
 from ..registry import metric
@@ -163,7 +164,8 @@ def _sfda(x, y, c, shrinkage):
     return float(p.mean()),s
 
 # %% ../../nbs/transferability/09_sfda.ipynb #d30c99a9
-@metric(unit='1', range=(0, 1), source='[Shao et al. 2022](https://arxiv.org/abs/2207.03036)')
+@metric(unit='1', range=(0, 1), source='[Shao et al. 2022](https://arxiv.org/abs/2207.03036)',
+        caution=by_chance('within'))
 def sfda(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, at least two, shape `[n]`

@@ -11,6 +11,7 @@ __all__ = ['transrate']
 import math
 import torch
 from torch import Tensor
+from ..cautions import by_chance
 from ..core import ArrayLike, as_features, as_labels, chunks
 from ..linalg import add_gram, moved_gram, power2, symmetric
 from ..registry import metric
@@ -124,7 +125,7 @@ def _from_moments(m, *, eps, weights):
 # %% ../../nbs/transferability/07_transrate.ipynb #80137cbd
 @metric(unit='nats per sample', range=(-math.inf, math.inf),
         source='[Huang et al. 2022](https://arxiv.org/abs/2106.09362)',
-        state=by_moments(_from_moments, second='grams', check=_check))
+        state=by_moments(_from_moments, second='grams', check=_check), caution=by_chance('rate'))
 def transrate(
     features:ArrayLike, # Features, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
