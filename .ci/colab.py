@@ -1,28 +1,56 @@
-"Run one notebook as Colab does: cell by cell in IPython, in a folder without the rest of the project: `python .ci/colab.py NOTEBOOK`"
-import json, os, re, sys, time
+"""Run notebooks as Colab does: cell by cell in IPython, each in a process and a folder of its own, without the rest of the
+project: `python .ci/colab.py NOTEBOOK...`. The heavy libraries are imported once, before the processes part."""
+import json, os, re, signal, sys, time
+from multiprocessing import get_context
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 os.environ['MPLBACKEND'] = 'agg'
+import matplotlib.pyplot, pandas, scipy.stats, sklearn.datasets, sklearn.linear_model, torch, torchvision  # noqa: F401
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
+
+seconds = 300
 
 def skipped(src):
     "Is the cell `src` slow, or not meant to be run?"
     return re.search(r'^#\| *(slow|eval: *false)\s*$', src, re.M)
 
 def run(path):
-    cells = [''.join(c['source']) for c in json.load(open(path, encoding='utf-8'))['cells'] if c['cell_type']=='code']
+    "What went wrong in the notebook at `path`, '' for nothing"
+    cells = [''.join(c['source']) for c in json.loads(path.read_text('utf-8'))['cells'] if c['cell_type']=='code']
     shell = InteractiveShell.instance(config=Config(HistoryManager=dict(enabled=False)), colors='nocolor')
     for src in cells:
         if skipped(src): continue
         with capture_output() as out: ok = shell.run_cell(src).success
-        if not ok: sys.exit(f'{path} failed in\n{src}\n\n{out.stdout}\n{out.stderr}')
+        if not ok: return f'failed in\n{src}\n\n{out.stdout}\n{out.stderr}'
+    return ''
 
-if __name__=='__main__':
-    path,start,home = os.path.abspath(sys.argv[1]),time.perf_counter(),os.getcwd()
+def too_long(*args): raise TimeoutError(f'not done after {seconds} s')
+
+def timed(path):
+    "The seconds that the notebook at `path` took, and what went wrong; one that hangs is ended"
+    start = time.perf_counter()
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(seconds)
     with TemporaryDirectory() as d:
         os.chdir(d)
-        try: run(path)
-        finally: os.chdir(home)
-    print(f'{time.perf_counter()-start:5.1f} s  {os.path.relpath(path)}')
+        wrong = run(path)
+        os.chdir('/')
+    signal.alarm(0)
+    return time.perf_counter()-start, wrong
+
+def main(paths):
+    "Run all; the number of those that failed"
+    failed = 0
+    with get_context('fork').Pool(os.cpu_count(), maxtasksperchild=1) as pool:
+        jobs = {p: pool.apply_async(timed, [p]) for p in paths}
+        for p,job in jobs.items():
+            try: took,wrong = job.get(timeout=2*seconds)
+            except Exception as e: took,wrong = 0., f'{type(e).__name__}: {e}; its process died or did not end'
+            failed += bool(wrong)
+            print(f'{took:5.1f} s  {os.path.relpath(p)}', f' {wrong}\n' if wrong else '', flush=True)
+    return failed
+
+if __name__=='__main__': sys.exit(main([Path(p).resolve() for p in sys.argv[1:]]) > 0)
