@@ -180,3 +180,13 @@ def test_type_checker_knows(tmp_path):
     said = {int(o.split(':')[1]): o for o in r.stdout.splitlines() if re.match(r'use.py:\d+: error', o)}
     assert said.keys()==known.keys(), r.stdout+r.stderr
     for line,part in known.items(): assert part in said[line], said[line]
+
+def test_numbers_as_names():
+    "Models may be named by numbers: layers, epochs, seeds"
+    import numpy as np
+    rng = np.random.default_rng(0)
+    y = np.arange(60)%3
+    outs = {i: tm.Outputs(features=rng.normal(size=(60, 4)), labels=y) for i in (3, 12)}
+    scores = tm.score_models(outs, progress=True)
+    assert set(scores.model)=={3, 12}
+    assert set(tm.rank(scores).index)=={3, 12}

@@ -63,6 +63,7 @@ from .recipes import digits_study as digits_study
 from .recipes import digits_training as digits_training
 from .recipes import DigitsOutputs as DigitsOutputs
 from .recipes import DigitsStudy as DigitsStudy
+from .recipes import episode_options as episode_options
 from .recipes import few_shot_learners as few_shot_learners
 from .recipes import plot_study as plot_study
 from .recipes import read_study as read_study

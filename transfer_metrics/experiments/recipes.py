@@ -6,8 +6,8 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/experiments/recipes.ht
 
 # %% auto #0
 __all__ = ['study_recipes', 'digits_training', 'Recipe', 'study_recipe', 'study_labels', 'recipe_tasks', 'DigitsStudy',
-           'digits_study', 'digits_source_images', 'few_shot_learners', 'read_study', 'plot_study', 'stratified_halves',
-           'retrained_accuracy', 'DigitsOutputs', 'digits_outputs']
+           'digits_study', 'digits_source_images', 'episode_options', 'few_shot_learners', 'read_study', 'plot_study',
+           'stratified_halves', 'retrained_accuracy', 'DigitsOutputs', 'digits_outputs']
 
 # %% ../../nbs/experiments/09_recipes.ipynb #076b6dca
 from collections.abc import Iterable, Mapping
@@ -126,6 +126,17 @@ def digits_source_images(
         found[k] = x.double(),y
     return found
 
+def episode_options(
+    y:Tensor, # Labels of the images to draw episodes from, shape `[n]`
+) -> dict[str,Any]: # `classes`, `per_class` and `queries` of `CNAPs.meta_train`; fewer where images are few
+    "Episodes that these labels allow: half of the smallest class is to learn from, at most 10 images, half to ask"
+    _,counts = torch.unique(y, return_counts=True)
+    c = len(counts)
+    half = min(10, int(counts.min())//2)
+    if c<2 or not half: raise ValueError('episodes need two classes or more, of two images or more each')
+    classes = max(2, min(5, c//2)),min(20, c)
+    return dict(classes=classes, per_class=(1,half), queries=half)
+
 def few_shot_learners(
     models:Mapping[str,nn.Module], # Classifiers of images by name; moved to `device`, otherwise left as they are
     images:Mapping[str,tuple[Tensor,Any]], # By name, images `[n, c, h, w]` and labels `[n]` to draw episodes from
@@ -139,9 +150,8 @@ def few_shot_learners(
     made = dict(models)
     for k,(x,y) in images.items():
         learner:Any = CNAPs(models[k].to(device), x[:1], seed=seed)
-        c = len(set(y.tolist()))
-        classes = max(2, min(5, c//2)),min(20, c)
-        learner.meta_train((x,y), n_episodes=n_episodes, classes=classes, seed=seed, progress=progress)
+        episodes = episode_options(y)
+        learner.meta_train((x,y), n_episodes=n_episodes, seed=seed, progress=progress, **episodes)
         made[k] = learner
     return made
 

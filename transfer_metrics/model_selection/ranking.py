@@ -149,7 +149,7 @@ def score_models(
     compute = partial(score_job, progress=progress and here)
     with tqdm(total=len(jobs), disable=not progress, unit='model') as bar:
         def done(item):
-            bar.set_description(item.name, refresh=False)
+            bar.set_description(str(item.name), refresh=False)
             bar.update()
         with nullcontext() if here else random_kept(): # threads draw from the same global state
             book.run(compute, items, executor=executor, done=done, unit='model')
