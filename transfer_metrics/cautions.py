@@ -186,9 +186,10 @@ def of_covariance(
     s:Sizes, # How much data it is of
     options:Mapping, # Of the score
 ) -> str: # One sentence, or ''
-    "The caution of the H-score, plain or shrunk"
-    caution = by_chance('shrunk') if options['shrinkage'] else by_chance('linear', _shrink)
-    return caution(value, s, options)
+    "The caution of the H-score, plain or shrunk; a value that stayed low was shrunk enough"
+    if not options['shrinkage']: return by_chance('linear', _shrink)(value, s, options)
+    if value<_inflated*(s.c_t-1): return ''
+    return by_chance('shrunk')(value, s, options)
 
 def of_overlap(
     value:float, # Of the score
