@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from json import dumps, loads
 from pathlib import Path
 from typing import Any
-from ..store import atomic
 
 # %% ../../nbs/cli/02_common.ipynb #dd347b68
 commands:dict[str,tuple[Callable,tuple[str,...]]] = {} # each command with its arguments that need no name
@@ -57,10 +56,11 @@ def interval_text(
 
 def write(
     path:str|Path, # The file
-    text:str, # What it shall hold
+    content:str|bytes, # What it shall hold
 ) -> None: # Nothing; the file is named on stdout
-    "Write a text file atomically"
-    with atomic(path) as f: f.write_text(text, encoding='utf-8')
+    "Write a file atomically"
+    from transfer_metrics.store import atomic
+    with atomic(path) as f: f.write_bytes(content.encode() if isinstance(content, str) else content)
     print(f'wrote {path}')
 
 def write_frames(
