@@ -25,6 +25,19 @@ def cells():
             if c.cell_type=='code' and not re.search(r'^\s*[!%]', c.source, re.M): res[f'{path.relative_to(nbs).as_posix()}[{i}]'] = c.source
     return res
 
+@cache
+def figures():
+    "Directives of each cell that shows a figure, by notebook and number, but for the landing page and the tour"
+    res = {}
+    for path in sorted(nbglob(nbs, as_path=True)):
+        page = path.relative_to(nbs).as_posix()
+        if page in ('index.ipynb','studies/tour.ipynb'): continue
+        for i,c in enumerate(read_nb(path).cells):
+            images = [o for o in c.get('outputs', []) if 'image/png' in o.get('data', {})]
+            found = dict(re.findall(r'^#\|\s*([\w-]+):?[ \t]*(.*)', c.source, re.M))
+            if images and 'hide' not in found: res[f'{page}[{i}]'] = found
+    return res
+
 def exported(source): return re.match(r'#\|\s*export', source.lstrip()) is not None
 
 def shown(): return {k: v for k,v in cells().items() if not exported(v)}
@@ -74,3 +87,13 @@ def test_type_ignore():
 def test_module_length():
     found = {k: n for k,v in modules().items() if (n := len(v.splitlines()))>300}
     assert len(found)<=8, found
+
+@pytest.mark.parametrize('text', ['fig-cap', 'fig-alt'])
+def test_figures_are_described(text):
+    "Each figure has a caption, and a description for those who do not see it"
+    missing = [k for k,v in figures().items() if not v.get(text, '').strip('"\' ')]
+    assert not missing, f'{len(missing)} figures without `#| {text}:`: {missing[:20]}'
+
+def test_description_is_no_caption():
+    same = [k for k,v in figures().items() if v.get('fig-cap') and v['fig-cap']==v.get('fig-alt')]
+    assert not same, f'a caption read twice to those who do not see the figure: {same[:20]}'
