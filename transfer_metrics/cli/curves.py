@@ -1,4 +1,4 @@
-"""What did transfer save? Two files of learning curves to a table with intervals, and a picture
+"""What did transfer save? Learning curves in one or two files to the answer, a table with intervals, and a picture
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/cli/curves.html.md"""
 
@@ -8,47 +8,137 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/curves.html.md"""
 __all__ = ['curves']
 
 # %% ../../nbs/cli/04_curves.ipynb #a533385a
-from pathlib import Path
-from .common import command, show, write, write_figure
+from typing import Any
+from fastcore.meta import delegates
+from .answers import Answer
+from .common import command
+from .inputs import check_file, read_table
+from .words import estimate_text, saving_words
 
 # %% ../../nbs/cli/04_curves.ipynb #d27f3a22
-def _curve(path, direction):
-    "One curve from a csv file"
-    import pandas as pd
-    from transfer_metrics.learning_curves.curve import Curve
-    if not Path(path).is_file(): raise ValueError(f'no such file: {path}')
-    try: df = pd.read_csv(path)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as e: raise ValueError(
-        f'{path} is not a csv file: {e}') from None
-    missing = sorted({'n','perf'}-set(df.columns))
-    if missing:
-        raise ValueError(f'{path} must have the columns n, perf and, for several runs, run; '
-                         f'it lacks {", ".join(missing)}')
-    return Curve.from_frame(df, direction=direction)
+_formats = '.csv','.parquet'
 
-@command('base', 'transfer')
+def _check_columns(frame, names, path):
+    "Refuse a table that lacks a column"
+    missing = [k for k in names if k not in frame]
+    if not missing: return
+    there = ', '.join(map(str, frame.columns))
+    raise ValueError(f'{path} must have the columns {", ".join(names)}; it lacks {", ".join(missing)}, it has {there} '
+                     '(--n, --perf and --run name them)')
+
+def _parts(base, transfer, by, without):
+    "The rows without and with transfer by what they are called"
+    frame = read_table(base)
+    if transfer: return {str(base): frame, str(transfer): read_table(transfer)}
+    _check_columns(frame, [by], base)
+    values = list(dict.fromkeys(frame[by].astype(str)))
+    if len(values)!=2:
+        shown = ', '.join(values[:8])
+        raise ValueError(f'--by {by} must have two values, without and with transfer, got {len(values)}: {shown}')
+    first = without or values[0]
+    if first not in values: raise ValueError(f'--without must be {" or ".join(values)}, got {first!r}')
+    ordered = sorted(values, key=lambda o: o!=first)
+    return {k: frame[frame[by].astype(str)==k] for k in ordered}
+
+def _curves(parts, n, perf, run, path, options):
+    "The two curves"
+    from transfer_metrics.learning_curves.curve import Curve
+    curves = []
+    for part in parts.values():
+        _check_columns(part, [n,perf,*([run] if run else [])], path)
+        column = run or ('run' if 'run' in part else None)
+        curves.append(Curve.from_frame(part, n=n, perf=perf, run=column, **options))
+    return curves
+
+def _found(curves, names):
+    "What the data hold"
+    sides = [f'{name}: {len(c.runs)} run{"s" if len(c.runs)>1 else ""}, n {c.n[0]:g} to {c.n[-1]:g}'
+        for name,c in zip(names, curves, strict=True)]
+    return f'Without transfer {sides[0]}; with transfer {sides[1]}'
+
+def _shown(table):
+    "The table as it is shown: a value with its interval, and why where there is none"
+    text = [estimate_text(r.value, r.lo, r.hi, 3) for r in table.itertuples()]
+    shown = table.assign(value=text)[['metric','value','unit','reason']]
+    return shown.set_index('metric').rename_axis(None)
+
+# %% ../../nbs/cli/04_curves.ipynb #97ee74d3
+_reading = """Average relative reduction is the headline: the share of the data that transfer saves, averaged over all \
+levels of performance that the two curves cover; 0.86 means that 14 labels do what 100 did. Jumpstart is the head \
+start before any data, asymptotic advantage the difference at the end. Intervals resample the runs."""
+
+def _check(base, transfer, by, options):
+    "Refuse what does not go together before anything is read"
+    if transfer and not base: raise ValueError('give the file of learning without transfer as well')
+    if base and not transfer and not by:
+        raise ValueError('give two files, of learning without and with transfer, or one and --by, the column that '
+                         'tells them apart; or none for the embedded example')
+    if by and (transfer or not base): raise ValueError('--by is for one file with both curves')
+    for k,(value,among) in options.items():
+        if value not in among: raise ValueError(f'--{k} must be {" or ".join(among)}, got {value!r}')
+    for path in filter(None, (base,transfer)): check_file(path, '', _formats)
+
+def _next(base, transfer):
+    "The command to go on with"
+    if not base: return 'transfer-metrics curves results.csv --n train_size --perf accuracy --by init'
+    files = f'{base} {transfer}'.strip()
+    return f'transfer-metrics curves {files} --report curves.html'
+
+def _open_ends(table):
+    "That some intervals have no end, in a line; '' if all have"
+    import numpy as np
+    if not np.isinf(table[['lo','hi']].to_numpy(float)).any(): return ''
+    return 'inf: in some resamples one of the curves never reaches a level of the other'
+
+_groups = {'Columns': 'n perf run by without', 'Reading': 'direction start n_boot level seed'}
+_examples = ['curves', 'curves scratch.csv pretrained.csv --start first',
+    'curves all.csv --n train_size --perf accuracy --run seed --by init']
+
+@command('base', 'transfer', groups=_groups, examples=_examples)
+@delegates(Answer.deliver)
 def curves(
-    base:str='', # csv of learning without transfer, with columns n, perf and, for several runs, run
-    transfer:str='', # csv of learning with transfer
-    direction:str='max', # max if a higher perf is better, min for losses
+    base:str='', # csv or parquet file of learning without transfer, or of both with --by
+    transfer:str='', # the same of learning with transfer
+    n:str='n', # column of training sizes
+    perf:str='perf', # column of performance
+    run:str='', # column that tells runs apart; by default run if there is one
+    by:str='', # column with two values that tell learning without transfer from learning with it
+    without:str='', # which of these is without transfer; by default the first in the file
+    direction:str='max', # max if a higher performance is better, min for losses
+    # data that levels at or below the first value cost: zero for none, first for the smallest size
+    start:str='zero',
     n_boot:int=10000, # bootstrap resamples of the runs
     level:float=.95, # coverage of the intervals
     seed:int=0, # for the resamples
-    csv:str='', # write the table to this file
-    plot:str='', # write the picture to this file
     progress:bool=True, # show progress
-) -> None: # Nothing: a table on stdout, files where asked for
+    **files:str # where results are written: `csv`, `json`, `plot` and `report`
+) -> None: # Nothing: a table and the answer on stdout, files where asked for
     "Compare learning with and without transfer; with no arguments, on the embedded digits example"
+    options:dict[str,Any] = {k: v for k,v in locals().items() if k!='files'}|files
+    a = Answer('curves', options)
+    _check(base, transfer, by, dict(direction=(direction,('max','min')), start=(start,('zero','first'))))
     from transfer_metrics.datasets.published import digits_curves
     from transfer_metrics.learning_curves.compare import compare_curves, plot_transfer
-    if bool(base)!=bool(transfer):
-        raise ValueError('give two csv files, of learning without and with transfer, or none for the embedded example')
-    pair = digits_curves()
-    what = 'Noisy digits, from scratch and pretrained'
     if base:
-        pair = _curve(base, direction),_curve(transfer, direction)
-        what = f'{base} and {transfer}'
+        parts = _parts(base, transfer, by, without)
+        pair = _curves(parts, n, perf, run, base, dict(direction=direction, start=start))
+        names = list(parts)
+    else:
+        pair = list(digits_curves())
+        names = ['from scratch','pretrained']
+    a.found(_found(pair, names))
     table = compare_curves(*pair, n_boot=n_boot, coverage=level, seed=seed, progress=progress)
-    show(f'{what}, with {100*level:g} % intervals', table.round(3))
-    if csv: write(csv, table.to_csv(index=False))
-    if plot: write_figure(plot, plot_transfer(*pair).figure)
+    a.data('comparison', table)
+    what = 'What transfer gives' if base else 'What transfer gives on noisy digits'
+    a.table(f'{what}, with {100*level:g} % intervals', _shown(table))
+    infinite = _open_ends(table)
+    if infinite: a.note(infinite)
+    a.figure('Learning without and with transfer, and what lies between', lambda: plot_transfer(*pair).figure)
+    for text in saving_words(table): a.say(text)
+    sides = ' and '.join(str(len(c.runs)) for c in pair)
+    a.rests(f'{sides} runs; levels up to the first value cost {"nothing" if start=="zero" else "the smallest size"} '
+            f'(--start {start}).')
+    a.explain(_reading)
+    a.next(_next(base, transfer))
+    a.page('cli/curves.html')
+    a.deliver(**files)

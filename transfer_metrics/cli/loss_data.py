@@ -1,4 +1,4 @@
-"""How much data does a task need on top of a representation? From files of features to a table, LaTeX and a picture
+"""How much data does a task need on top of a representation? From files of features to an answer and tables
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/cli/loss_data.html.md"""
 
@@ -8,18 +8,22 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/loss_data.html.md"
 __all__ = ['loss_data']
 
 # %% ../../nbs/cli/05_loss_data.ipynb #5def0c0c
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
-from .common import read_array, names_in, numbers_in, show, write, command
+from fastcore.meta import delegates
+from .answers import Answer
+from .common import command, numbers_in, unnamed, write
+from .inputs import check_device, check_file, files_in, read_file
+from .words import estimate_text, need_words
 
 # %% ../../nbs/cli/05_loss_data.ipynb #f8f25607
-def _given(features, labels):
-    "Features by the names of their files, labels, and what they are in words"
-    files = names_in(features)
-    x = {Path(f).stem: read_array(f) for f in files}
-    if len(x)<len(files): raise ValueError(f'the names of the files of --features must differ, got {features}')
-    n = len(next(iter(x.values())))
-    return x,read_array(labels),f'{labels}, {n} samples'
+def _given(files, labels):
+    "Features by name, labels, and what they are in words"
+    x = {k: read_file(p, 'features') for k,p in files.items()}
+    y = read_file(labels, 'labels')
+    for k,o in x.items():
+        if len(o)!=len(y): raise ValueError(f'--features {k} has {len(o)} rows, --labels {labels} has {len(y)}')
+    return x,y,''
 
 def _embedded():
     "Three representations of digits, labels, and what they are in words"
@@ -31,34 +35,128 @@ def _embedded():
     x = {'pixels': pixels}
     x['PCA 8'] = pca_repr(pixels, 8)(pixels)
     x['random 8'] = random_repr((64,), 8)(pixels)
-    return x,d.target,'the embedded digits'
+    return x,d.target,' of the embedded digits'
 
-# what arguments are where they are left out, for data of your own and for the embedded digits
-_own = dict(hidden=(512,512), train_steps=4000, lr=1e-4)
+# what arguments are where they are left out, for data of your own and for the embedded digits: minutes, not hours
+_own = dict(hidden=(128,), train_steps=1000, lr=1e-3)
 _digits = dict(hidden=(64,), train_steps=300, lr=1e-3)
 
-def _show_intervals(metrics, names):
-    "Print losses and code lengths with their intervals"
+def _intervals(metrics, names):
+    "Losses and code lengths with their intervals"
+    digits = dict(val_loss=3, mdl=0)
     titles = dict(val_loss='Val loss', mdl='MDL')
     some = metrics[metrics.metric.isin(list(titles))]
-    text = [f'{r.value:.4g} [{r.lo:.4g}, {r.hi:.4g}]' for r in some.itertuples()]
+    text = [estimate_text(r.value, r.lo, r.hi, digits[r.metric]) for r in some.itertuples()]
     cells = some.assign(text=text, metric=some.metric.map(titles))
     wide = cells.pivot(index=['n','metric'], columns='name', values='text')
-    wide = wide[names].sort_index(ascending=[True,False])
-    show('With 95 % intervals over seeds', wide.rename_axis(columns=None))
+    return wide[names].sort_index(ascending=[True,False]).rename_axis(columns=None)
 
 # %% ../../nbs/cli/05_loss_data.ipynb #9def0960
-@command()
+_choices = dict(probe=('mlp','linear'), whiten=('global','feature','zca','none'), matmul=('float32','bfloat16'),
+    edge=('right','left','loglog'))
+_reading = """Val loss is the loss on held-out samples after training on n samples; MDL the area under the curve up to \
+n, the nats it costs to send the labels while learning; compression says how many times less that is than without \
+learning. SDL is the part of that area above a loss, eSC the number of samples at which the loss falls to it: of two \
+representations, the one with the smaller number learns the task from less data. > marks what is only a lower bound, \
+because the loss is still above."""
+
+def _check(o):
+    "Refuse options, names and files that there are not, before anything is read; the files of features"
+    for k,among in _choices.items():
+        value = getattr(o, k)
+        if value not in among: raise ValueError(f'--{k} must be {", ".join(among)}, got {value!r}')
+    if bool(o.features)!=bool(o.labels):
+        raise ValueError('give --features and --labels, or neither for the embedded digits')
+    if o.n_points<1 or o.n_seeds<1 or o.batch_size<1 or o.train_steps<0:
+        raise ValueError('--n-points, --n-seeds and --batch-size must be 1 or more, --train-steps 0 or more')
+    for k in 'curve','latex':
+        ending = dict(curve='.csv', latex='.tex')[k]
+        path = getattr(o, k)
+        if path and not path.endswith(ending):
+            raise ValueError(f'--{k} must name a file that ends in {ending}, got {path}')
+    files = files_in(o.features, 'features')
+    if o.labels: check_file(o.labels, 'labels')
+    check_device(o.device)
+    return files
+
+def _sizes(o, y):
+    "Training sizes, and those to report"
+    from transfer_metrics.loss_data.sampling import curve_points, split_rows
+    own = numbers_in(o.points, 'points', int)
+    at = numbers_in(o.ns, 'ns', int)
+    train,*_ = split_rows(y, seed=o.seed)
+    largest = max(own, default=len(train))
+    if at and not 1<=min(at)<=max(at)<=largest:
+        raise ValueError(f'--ns must be from 1 to {largest}, the largest training size, got {o.ns}')
+    return curve_points(len(train), n_points=o.n_points, points=own or None),at
+
+def _training(o):
+    "How probes are trained"
+    given = dict(hidden=tuple(numbers_in(o.hidden, 'hidden', int)), train_steps=o.train_steps, lr=o.lr)
+    training:dict[str,Any] = dict(_own if o.features else _digits)
+    training |= {k: v for k,v in given.items() if v}
+    whiten = None if o.whiten=='none' else o.whiten
+    return training|dict(batch_size=o.batch_size, whiten=whiten, matmul=o.matmul, probe=o.probe)
+
+def _work(x, points, o, training):
+    "How much there is to do"
+    k = len(x)*len(points)*o.n_seeds
+    each = f'{len(x)} representation{"s" if len(x)>1 else ""}, {len(points)} sizes, {o.n_seeds} seeds'
+    return f'{k} networks ({each}), {training["train_steps"]} steps each'
+
+def _next(o):
+    "The command to go on with"
+    if not o.features: return 'transfer-metrics loss-data --features a.npy,b.npy --labels y.npy'
+    given = f'--features {o.features} --labels {o.labels}'
+    if o.n_seeds<10: return f'transfer-metrics loss-data {given} --n-seeds 10 --store losses.csv'
+    return f'transfer-metrics loss-data {given} --report needs.html'
+
+def _draw(df, at, eps):
+    "The curves as a figure"
+    import matplotlib.pyplot as plt
+    from transfer_metrics.loss_data.render import render_curve
+    render_curve(df, at, eps)
+    return plt.gcf()
+
+# %% ../../nbs/cli/05_loss_data.ipynb #41f06593
+def _report(a, o, df, metrics, x, what, training, at, eps):
+    "Tables and the answer"
+    from transfer_metrics.loss_data.metrics import metrics_table
+    a.data('metrics', metrics)
+    a.data('curve', df)
+    title = f'{o.probe}{what}: losses in nats, {o.n_seeds} seeds, sums by the {o.edge} edge'
+    a.table(title, unnamed(metrics_table(metrics)))
+    ends = 'with 95 % intervals over seeds' if o.n_seeds>1 else 'one seed, no intervals'
+    a.table(f'Loss and description length, {ends}', _intervals(metrics, list(x)))
+    a.figure('Loss on held-out samples against the number of labels', lambda: _draw(df, at, eps))
+    for text in need_words(metrics): a.say(text)
+    hidden = f' of {"x".join(map(str, training["hidden"]))}' if o.probe=='mlp' else ''
+    probe = f'{o.probe}{hidden}, {training["train_steps"]} steps'
+    a.rests(f'{o.n_seeds} seeds of a probe ({probe}); another probe may need more or less.')
+    a.explain(_reading)
+    a.next(_next(o))
+    a.page('cli/loss_data.html')
+
+_groups = {'Data': 'features labels', 'Probe': 'probe hidden train_steps lr batch_size whiten matmul device',
+    'Sizes': 'n_points points n_seeds seed store', 'Reading': 'ns epsilons edge'}
+_examples = ['loss-data', 'loss-data --features resnet=r.npy,vit=v.npy --labels y.csv --store losses.csv',
+    'loss-data --features a.npy --labels y.npy --probe linear --points 10,100,1000']
+
+@command(groups=_groups, examples=_examples)
+@delegates(Answer.deliver)
 def loss_data(
-    features:str='', # .npy files of features [n, d], separated by commas, one file a representation
-    labels:str='', # .npy file of labels [n]
+    # files of features [n, d], one a representation, separated by commas, each as it is or as name=file: .npy, .npz,
+    # .csv or .parquet
+    features:str='',
+    labels:str='', # file of labels [n]
     probe:str='mlp', # what learns on top: mlp or linear
-    hidden:str='', # sizes of the hidden layers of the mlp, such as 512,512 (the default; 64 for the embedded digits)
+    # sizes of the hidden layers of the mlp; by default 128 (64 for the embedded digits), reprieve's: 512,512
+    hidden:str='',
     n_points:int=10, # training sizes, evenly spaced on a log scale
     points:str='', # or these training sizes, separated by commas
     n_seeds:int=5, # networks at each size
-    train_steps:int=0, # steps of training; 0 for 4000 (300 for the embedded digits)
-    lr:float=0., # learning rate of Adam; 0 for 1e-4 (1e-3 for the embedded digits)
+    train_steps:int=0, # steps of training; 0 for 1000 (300 for the embedded digits), reprieve's: 4000
+    lr:float=0., # learning rate of Adam; 0 for 1e-3, reprieve's: 1e-4
     batch_size:int=256, # samples in a step
     whiten:str='global', # how features are normalised: global, feature, zca or none
     device:str='', # where to train, such as cuda
@@ -68,44 +166,30 @@ def loss_data(
     epsilons:str='1,0.5,0.1', # losses to reach, in nats
     edge:str='right', # sums by the right edge, as reprieve, the left edge, or loglog
     seed:int=0, # of the split and of the networks
-    csv:str='', # write all metrics to this file
     curve:str='', # write the loss-data curves to this csv file
     latex:str='', # write the table in LaTeX to this file
-    plot:str='', # write the curves as a picture to this file
     progress:bool=True, # show progress
-) -> None: # Nothing: a table on stdout, files where asked for
+    **files:str # where results are written: `csv`, `json`, `plot` and `report`
+) -> None: # Nothing: tables and the answer on stdout, files where asked for
     "How much data a task needs on top of representations; with no arguments, on the embedded digits"
-    from transfer_metrics.loss_data.estimator import loss_data_curve
-    from transfer_metrics.loss_data.metrics import compute_metrics, metrics_table
-    from transfer_metrics.loss_data.render import render_curve, render_latex
-    from transfer_metrics.loss_data.sampling import split_rows
-    if probe not in ('mlp','linear'): raise ValueError(f'--probe must be mlp or linear, got {probe!r}')
-    given = dict(hidden=tuple(numbers_in(hidden, 'hidden', int)), train_steps=train_steps, lr=lr)
-    at = numbers_in(ns, 'ns', int)
+    options = {k: v for k,v in locals().items() if k!='files'}|files
+    o = SimpleNamespace(**options)
+    a = Answer('loss-data', options)
     eps = numbers_in(epsilons, 'epsilons')
-    if bool(features)!=bool(labels):
-        raise ValueError('give --features and --labels, or neither for the embedded digits')
-    x,y,what = _given(features, labels) if features else _embedded()
-    training:dict[str,Any] = dict(_own if features else _digits)
-    training |= {k: v for k,v in given.items() if v}
-    own = numbers_in(points, 'points', int)
-    train,*_ = split_rows(y, seed=seed)
-    largest = max(own, default=len(train))
-    if at and not 1<=min(at)<=max(at)<=largest:
-        raise ValueError(f'--ns must be from 1 to {largest}, the largest training size, got {ns}')
-    training |= dict(batch_size=batch_size, whiten=None if whiten=='none' else whiten, matmul=matmul)
-    sizes:dict[str,Any] = dict(n_points=n_points, points=own or None, n_seeds=n_seeds)
+    training = _training(o)
+    paths = _check(o)
+    x,y,what = _given(paths, labels) if features else _embedded()
+    from transfer_metrics.datasets.folders import describe
+    from transfer_metrics.loss_data.estimator import loss_data_curve
+    from transfer_metrics.loss_data.metrics import compute_metrics
+    from transfer_metrics.loss_data.render import render_latex
+    sizes,at = _sizes(o, y)
+    a.found(describe(y))
+    a.found(_work(x, sizes, o, training))
     run:dict[str,Any] = dict(device=device or None, store=store or None, seed=seed, progress=progress)
-    df = loss_data_curve(x, y, probe=probe, **training, **sizes, **run)
-    if curve: write(curve, df.to_csv(index=False))
+    df = loss_data_curve(x, y, points=sizes, n_seeds=n_seeds, **training, **run)
     metrics = compute_metrics(df, at or None, eps, edge=edge, labels=y)
-    table = metrics_table(metrics)
-    show(f'{probe} on {what}: losses in nats, {n_seeds} seeds, sums by the {edge} edge', table)
-    _show_intervals(metrics, list(x))
-    if csv: write(csv, metrics.to_csv(index=False))
+    _report(a, o, df, metrics, x, what, training, at, eps)
+    a.deliver(**files)
+    if curve: write(curve, df.to_csv(index=False))
     if latex: write(latex, render_latex(metrics))
-    if plot:
-        import matplotlib.pyplot as plt
-        render_curve(df, at, eps, save_path=plot)
-        plt.close()
-        print(f'wrote {plot}')

@@ -9,11 +9,16 @@ __all__ = ['all_commands', 'main']
 
 # %% ../../nbs/cli/01_main.ipynb #cef90d4b
 import sys
+import textwrap
 import warnings
 from importlib import import_module
-from fastcore.script import anno_parser
+from inspect import signature
+from urllib.error import URLError
 from ..checks import known
-from .common import commands
+from .answers import site
+from .common import as_options, commands
+from .parser import parser_of
+from .tables import copied
 
 # %% ../../nbs/cli/01_main.ipynb #c52c25a3
 def all_commands() -> dict: # Function and positional arguments by name
@@ -23,56 +28,98 @@ def all_commands() -> dict: # Function and positional arguments by name
     return commands
 
 # %% ../../nbs/cli/01_main.ipynb #2fa0316d
-def _refuse(message): raise ValueError(message)
+def _epilog(name, c):
+    "Examples and the names of metrics, below the options"
+    from transfer_metrics.cli.inputs import metric_args, score_names
+    lines = ['Examples:'] if c.examples else []
+    for o in c.examples: lines += [f'  {part}' for part in copied(f'transfer-metrics {o}', 76)]
+    if c.area:
+        names = score_names() if c.area=='transferability' else list(metric_args(c.area))
+        lines += ['', *textwrap.wrap(f'Metrics: {", ".join(names)}', 78, subsequent_indent='  ')]
+    if c.forms: lines += ['', f'transfer-metrics {name} EXPERIMENT --help shows the options of one experiment.']
+    return '\n'.join([*lines, '', f'{site()}cli/{name.replace("-", "_")}.html'])
+
+def _parser(name, args):
+    "The parser of the command `name`, with the help for the form that the first argument asks for"
+    c = all_commands()[name]
+    form = next((o for o in args if o in c.forms), '')
+    prog = f'transfer-metrics {name} {form}'.rstrip()
+    hidden = [*c.forms[form], *c.positional] if form else []
+    how = dict(positional=c.positional, groups=c.groups, hidden=hidden, epilog=_epilog(name, c))
+    return parser_of(c.f, prog, **how)
 
 def _parse(name, args):
     "Keyword arguments for the command `name`"
-    f,pos = all_commands()[name]
-    p = anno_parser(f, prog=f'transfer-metrics {name}', pos=list(pos))
-    setattr(p, 'error', _refuse) # noqa: B010 (argparse would print its usage as well)
-    given = vars(p.parse_args(args))
-    return {k: v for k,v in given.items() if k not in ('pdb','xtra')}
+    return vars(_parser(name, args).parse_args(args))
 
 # %% ../../nbs/cli/01_main.ipynb #f728359f
 _usage = """usage: transfer-metrics COMMAND [OPTIONS]
 
 Measure transfer learning.
 
-commands:
+Commands, each with an example that runs when no options are given:
 {commands}
+  help [COMMAND]
+  version
 
-transfer-metrics COMMAND --help lists the options of a command."""
+transfer-metrics help COMMAND explains a command and its options."""
 
 def _help():
     "What `transfer-metrics --help` prints"
     every = all_commands()
-    width = max(map(len, every))
-    lines = [f'  {k:{width}}  {f.__doc__}' for k,(f,_) in every.items()]
-    return _usage.format(commands='\n'.join(lines))
+    blocks = []
+    for k,c in every.items():
+        text = textwrap.fill(c.f.__doc__, 66, initial_indent=' '*14, subsequent_indent=' '*14)
+        blocks.append(f'  {k:12}{text[14:]}')
+    return _usage.format(commands='\n'.join(blocks))
 
 def _version():
     "What `transfer-metrics --version` prints"
     from transfer_metrics import __version__
     return __version__
 
+def _explain(args):
+    "Print the help of the program or of a command"
+    if not args: return print(_help())
+    name,*more = args
+    known(name, all_commands(), 'command', see='transfer-metrics help')
+    print(_parser(name, more).format_help(), end='')
+
 def _do(name, args):
     "Run a command"
-    if name in ('-h','--help','help'): print(_help())
+    if name in ('-h','--help','help'): _explain(args)
     elif name in ('--version','version'): print(_version())
     else:
         every = all_commands()
-        known(name, every, 'command', see='transfer-metrics --help')
-        f,_ = every[name]
-        f(**_parse(name, args))
+        known(name, every, 'command', see='transfer-metrics help')
+        options = _parse(name, args)
+        every[name].f(**options)
+
+def _options_of(name):
+    "The arguments of a command, none of what is not one"
+    return signature(commands[name].f).parameters if name in commands else {}
+
+def _kept(name, args):
+    "What an interruption leaves, and how to go on"
+    if '--store' not in args:
+        return 'nothing was kept; with --store FILE what is finished stays, where a command has it'
+    at = args.index('--store')
+    store = ' '.join(args[at+1:at+2])
+    again = ' with --resume' if name=='study' and '--resume' not in args else ''
+    return f'what was finished is in {store}; the same command{again} goes on from there'
 
 def _run(name, args):
     "Run a command; bad input is one line on stderr, and so is an interruption"
     try: _do(name, args)
     except KeyboardInterrupt:
-        print('transfer-metrics: interrupted; with --store the same command goes on from there', file=sys.stderr)
+        print(f'transfer-metrics: interrupted; {_kept(name, args)}', file=sys.stderr)
         return 130
+    except URLError as e:
+        offline = 'nothing could be downloaded; give files that are there, or --weights none'
+        print(f'transfer-metrics: error: {offline} ({e.reason})', file=sys.stderr)
+        return 2
     except (ValueError, OSError) as e:
-        line = ' '.join(str(e).split())
+        line = as_options(' '.join(str(e).split()), _options_of(name))
         print(f'transfer-metrics: error: {line}', file=sys.stderr)
         return 2
     return 0
@@ -83,7 +130,9 @@ def main(
     "Entry point of `transfer-metrics`"
     if argv is None: argv = sys.argv[1:]
     name,*args = argv or ['--help']
-    def warn(message, *args, **kwargs): print(f'transfer-metrics: warning: {message}', file=sys.stderr)
+    def warn(message, *args, **kwargs):
+        said = as_options(str(message), _options_of(name))
+        print(f'transfer-metrics: warning: {said}', file=sys.stderr)
     with warnings.catch_warnings():
         warnings.simplefilter('default', UserWarning)
         warnings.showwarning = warn

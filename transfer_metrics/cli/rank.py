@@ -9,73 +9,14 @@ __all__ = ['rank']
 
 # %% ../../nbs/cli/03_rank.ipynb #3ec7ad73
 import sys
-import textwrap
-from pathlib import Path
-from typing import Any, NamedTuple
-from .common import command, interval_text, limited, names_in, read_array, saved_outputs, share_of
-from .common import show, unnamed, write, write_figure, write_frames
-
-# %% ../../nbs/cli/03_rank.ipynb #ec8eace7
-class _Data(NamedTuple):
-    "Where labelled images lie"
-    dataset:str
-    root:str
-    split:str
-    images:str
-    npy:str
-    limit:int
-
-    def check(self):
-        "Refuse none and several, and folders that are not there"
-        if sum(map(bool, (self.dataset,self.images,self.npy)))!=1:
-            raise ValueError('--models needs the data to rank them for: one of --dataset, --images, --npy')
-        folder = self.images or self.npy
-        if folder and not Path(folder).is_dir(): raise ValueError(f'no such folder: {folder}')
-
-    def load(self, weights):
-        "The images, preprocessed as `weights` want it"
-        from transfer_metrics.datasets.images import load_dataset, load_images, load_npy
-        options = dict(weights=weights, limit=self.limit or None)
-        if self.dataset: return load_dataset(self.dataset, root=self.root, split=self.split, **options)
-        if self.images: return load_images(self.images, **options)
-        return load_npy(self.npy, **options)
-
-# %% ../../nbs/cli/03_rank.ipynb #9069795a
-def _found(data, what):
-    "What labelled data holds; one class is refused before any model is run"
-    from transfer_metrics.datasets.folders import class_counts, describe
-    counts = class_counts(data)
-    found = describe(counts, what=what)
-    if len(counts)<2: raise ValueError(f'scores compare classes, of which at least two are needed; found {found}')
-    return found
-
-def _tell(text):
-    "Print a line, in the first of several processes"
-    from transfer_metrics.distributed import place
-    if not place().rank: print(text, flush=True)
-
-def _seen(name, model, data, batch_size, **options):
-    "Outputs of a model on the share of the data that this process has"
-    from torch.utils.data import DataLoader
-    from transfer_metrics.distributed import shard
-    from transfer_metrics.models import outputs
-    loader = DataLoader(shard(data), batch_size=batch_size)
-    return outputs(model, loader, name=name, **options)
-
-def _pretrained(names, weights, data, batch_size, **options):
-    "Outputs of torchvision models, each on data preprocessed as its weights want it"
-    from torchvision.models import get_model_weights
-    from transfer_metrics.datasets.images import load_models
-    data.check()
-    pretrained = None if weights.lower()=='none' else weights
-    outs: dict[str,Any] = {}
-    for name,m in load_models(names, weights=pretrained).items():
-        wanted = get_model_weights(name)[pretrained or 'DEFAULT']
-        images = data.load(wanted)
-        if not outs: _tell(_found(images, 'images'))
-        try: outs[name] = _seen(name, m, images, batch_size, **options)
-        except (RuntimeError, ValueError) as e: outs[name] = e # reported in its rows; the other models go on
-    return outs
+from types import SimpleNamespace
+from fastcore.meta import delegates
+from .answers import Answer
+from .common import as_options, command, names_in, saved_outputs, share_of
+from .inputs import check_device, check_models, check_names, files_in, score_names
+from .labelled import LabelledImages, found_in, given_outputs, model_outputs, paired_files
+from .labelled import run_device
+from .words import accuracy_words, estimate_text, ranking_words
 
 # %% ../../nbs/cli/03_rank.ipynb #58473200
 def _halves(outs):
@@ -101,30 +42,15 @@ def _allowed(metrics, outs):
         print(f'transfer-metrics: left out {", ".join(left_out)}, for want of {", ".join(wanting)}', file=sys.stderr)
     return {k: f for k,f in known.items() if k not in left_out}
 
+def _shrunk(fs, shrinkage):
+    "The functions, the H-score with the covariance that was asked for"
+    from functools import partial
+    from transfer_metrics.transferability.h_score import h_score
+    if not shrinkage or 'h_score' not in fs: return fs
+    return fs|{'h_score': partial(h_score, shrinkage=None if shrinkage=='none' else shrinkage)}
+
 # %% ../../nbs/cli/03_rank.ipynb #521332f6
-def _given(probs, features, labels, limit):
-    "Outputs from .npy files"
-    from transfer_metrics.models import Outputs
-    given = dict(probs=probs, features=features, labels=labels)
-    arrays = {k: read_array(path) for k,path in given.items() if path}
-    out = limited(Outputs(**arrays), limit)
-    return {Path(probs or features).stem: share_of(out)}
-
-def _found_in(outs):
-    "What saved outputs are of, '' where each process has a part or nobody says it"
-    from transfer_metrics.distributed import place
-    labels = next(iter(outs.values())).labels
-    if place().world>1 or labels is None: return ''
-    return _found(labels, 'samples')
-
-def _device(device):
-    "Where models run: under `torchrun`, `cuda` is the GPU of this process"
-    import torch
-    from transfer_metrics.distributed import place
-    if device=='cuda' and place().world>1: return f'cuda:{torch.cuda.current_device()}'
-    return device or None
-
-def _scored(outs, test, metrics, retrain, source_accuracy, progress):
+def _scored(outs, test, o, source_accuracy, progress):
     "The table of scores, and where heads shall be retrained, outputs on all samples to train and to test them on"
     from transfer_metrics.distributed import agreed, of_all, place
     from transfer_metrics.model_selection import ranking
@@ -132,11 +58,12 @@ def _scored(outs, test, metrics, retrain, source_accuracy, progress):
     failed = {k: o for k,o in outs.items() if isinstance(o, Exception)}
     outs = {k: o for k,o in outs.items() if k not in failed}
     full = None
-    if retrain or test is not None: full = {k: of_all(o) for k,o in outs.items()}
-    if retrain and test is None:
+    if o.retrain or test is not None: full = {k: of_all(o) for k,o in outs.items()}
+    if o.retrain and test is None:
         full,test = _halves(full)
         outs = {k: share_of(o) for k,o in full.items()}
-    fs = ranking.metric_functions(_allowed(metrics, outs))
+    fs = ranking.metric_functions(_allowed(o.metrics, outs))
+    fs = _shrunk(fs, o.shrinkage)
     several = place().world>1
     every = outs|failed
     if several: scores = ranking.score_shards(every, fs, source_accuracy=source_accuracy, progress=False)
@@ -162,8 +89,8 @@ def _starred(name):
     from transfer_metrics.model_selection.tables import is_baseline
     return f'{name}*' if is_baseline(name) else name
 
-def _show_scores(scores, what):
-    "Print the ranking"
+def _show_scores(a, scores, what):
+    "The ranking"
     from transfer_metrics.model_selection import ranking
     ranks = ranking.rank(scores)
     wide = scores.pivot(index='model', columns='metric', values='value')
@@ -173,101 +100,163 @@ def _show_scores(scores, what):
     wide['mean rank'] = ranks['mean']
     n = scores.n.max()
     title = f'Scores on {what}{n} labelled samples, best mean rank first (higher is better)'
-    show(title, unnamed(wide.round(3)))
-    if yardsticks: print('  * a yardstick: a score is of use where it predicts better')
-    for text in _cautions(scores, ranks.attrs['left_out']):
-        print(textwrap.fill(text, 110, initial_indent='  ', subsequent_indent='    '))
+    a.table(title, wide.rename_axis(index=None, columns=None), digits={'mean rank': 1})
+    if yardsticks: a.note('* a yardstick: a score is of use where it predicts better')
+    for text in _cautions(scores, ranks.attrs['left_out']): a.note(text)
     for r in scores[scores.error!=''].itertuples():
-        print(f'transfer-metrics: {r.model}, {r.metric}: {r.error}', file=sys.stderr)
+        why = as_options(r.error, a.options)
+        print(f'transfer-metrics: {r.model}, {r.metric}: {why}', file=sys.stderr)
 
-def _show_agreement(scores, accuracy):
-    "Print how well the scores agree with accuracy; the table of it"
+def _show_agreement(a, scores, accuracy):
+    "How well the scores agree with accuracy; the table of it"
     from transfer_metrics.model_selection import ranking
     found = ranking.agreement(scores, accuracy)
-    cells = found.assign(text=[interval_text(r) for r in found.itertuples()])
-    wide = cells.pivot(index='metric', columns='statistic', values='text')
+    texts = [estimate_text(r.value, r.lo, r.hi) for r in found.itertuples()]
+    wide = found.assign(text=texts).pivot(index='metric', columns='statistic', values='text')
     metrics = list(dict.fromkeys(found.metric))
     wide = wide.loc[metrics, ['spearman','kendall','weighted_kendall','regret@1']]
-    title = f'Agreement of scores with accuracy over {len(accuracy)} models, with 95 % intervals'
-    show(title, unnamed(wide))
+    few = len(accuracy)<5
+    ends = '; fewer than five give no interval' if few else ', with 95 % intervals'
+    title = f'Agreement of scores with accuracy over {len(accuracy)} models{ends}'
+    a.table(title, wide.rename_axis(index=None, columns=None), less=['kendall','weighted_kendall'])
     return found
 
-def _show_accuracy(scores, train, test):
-    "Print the accuracies of retrained heads, and what the scores say about them; the tables by name"
+def _show_accuracy(a, scores, train, test):
+    "The accuracies of retrained heads, and what the scores say about them; in words"
     import pandas as pd
     from transfer_metrics.experiments.recipes import retrained_accuracy
     accuracy = pd.Series(retrained_accuracy(train, test), name='accuracy')
     ordered = accuracy.sort_values(ascending=False)
     n = len(next(iter(test.values())))
-    show(f'Accuracy of a retrained head on {n} other samples', ordered.round(3).to_frame())
-    tables = {'accuracy': accuracy.rename_axis('model').reset_index()}
-    if len(accuracy)>1: tables['agreement'] = _show_agreement(scores, accuracy)
-    return tables
+    a.table(f'Accuracy of a retrained head on {n} other samples', ordered.to_frame())
+    a.data('accuracy', accuracy.rename_axis('model').reset_index())
+    found = None
+    if len(accuracy)>1:
+        found = _show_agreement(a, scores, accuracy)
+        a.data('agreement', found)
+    return accuracy_words(scores, accuracy, found)
 
-def _report(scores, train, test, what, csv, json, plot):
-    "Print the tables, write the files"
+_reading = """A score is computed from what a model says about your labelled samples, without training. Scores have \
+units of their own: compare within a column. Yardsticks (*) are baselines that a score must beat to be of use, among \
+them a nearest neighbour and a linear classifier on the features. A score that is marked as saturated says nothing \
+here."""
+
+def _next(o):
+    "The command to go on with"
+    if not (o.models or o.outputs or o.probs or o.features):
+        return 'transfer-metrics rank --models resnet18,resnet50 --images FOLDER'
+    given = {k: v for k,v in vars(o).items() if isinstance(v, str) and v and k not in ('csv','json','plot','report')}
+    if given['weights']=='DEFAULT' or not o.models: del given['weights']
+    data = {'root': 'data', 'split': 'train'}
+    kept = [f'--{k} {v}' for k,v in given.items() if data.get(k)!=v]
+    if not o.retrain: return ' '.join(['transfer-metrics rank', *kept, '--retrain'])
+    return ' '.join(['transfer-metrics rank', *kept, '--retrain', '--report ranking.html'])
+
+def _report(a, scores, train, test, what, o):
+    "The tables, the answer and the files"
     from transfer_metrics.model_selection.ranking import plot_ranking
-    _show_scores(scores, what)
-    tables = {'scores': scores}
-    if test is not None: tables |= _show_accuracy(scores, train, test)
-    if csv: write(csv, scores.to_csv(index=False))
-    if json: write_frames(json, tables)
-    if plot: write_figure(plot, plot_ranking(scores).figure)
+    a.data('scores', scores)
+    _show_scores(a, scores, what)
+    words = ranking_words(scores)
+    if test is not None: words += _show_accuracy(a, scores, train, test)
+    a.figure('Scores of each model, shaded by rank', lambda: plot_ranking(scores).figure)
+    for text in words: a.say(text)
+    n = scores.model.nunique()
+    truth = ', heads retrained on them' if test is not None else ''
+    a.rests(f'{scores.n.max()} labelled samples, {n} model{"s" if n>1 else ""}{truth}.')
+    a.explain(_reading)
+    a.next(_next(o))
+    a.page('cli/rank.html')
 
 # %% ../../nbs/cli/03_rank.ipynb #5c4bad81
-@command()
+def _check(o):
+    "Refuse what does not go together, and names and files that there are not; returns the files of arrays"
+    if o.limit<0 or o.batch_size<1:
+        raise ValueError(f'--limit must be 0 or more and --batch-size 1 or more, got {o.limit} and {o.batch_size}')
+    arrays = o.probs or o.features
+    if sum(map(bool, (o.models,o.outputs,arrays)))>1:
+        raise ValueError('give one of --models, --outputs, or --probs and --features with --labels')
+    if arrays and not o.labels:
+        raise ValueError('--probs and --features need --labels, a file with one label a sample')
+    if o.labels and not arrays: raise ValueError('--labels needs --features or --probs, files of the same samples')
+    if (o.dataset or o.images or o.npy) and not o.models:
+        raise ValueError('--dataset, --images and --npy need --models')
+    if o.layer and not o.models: raise ValueError('--layer needs --models: files have their features already')
+    if o.shrinkage not in ('','none','ledoit_wolf'):
+        raise ValueError(f'--shrinkage must be ledoit_wolf or none, got {o.shrinkage!r}')
+    check_names(o.metrics, score_names())
+    check_models(o.models)
+    if o.models: _data_of(o).check()
+    files = paired_files(dict(features=o.features, probs=o.probs)) if arrays else {}
+    if arrays: files_in(o.labels, 'labels')
+    check_device(o.device)
+    return files
+
+def _data_of(o): return LabelledImages(o.dataset, o.root, o.split, o.images, o.npy, o.limit)
+
+def _seen_by(o, files, found, progress):
+    "Outputs of the models, and of the embedded ones those on test data and their source accuracies as well"
+    from transfer_metrics.experiments.recipes import digits_outputs
+    run = dict(batch_size=o.batch_size, device=run_device(o.device), progress=progress)
+    if o.models:
+        options = dict(found=found, layer=o.layer or None)
+        return model_outputs(o.models, o.weights, _data_of(o), **options, **run),None,None
+    test = accuracy = None
+    if o.outputs: outs = saved_outputs(names_in(o.outputs), o.limit)
+    elif files: outs = given_outputs(files, o.labels, o.limit)
+    else: outs,test,accuracy = digits_outputs(limit=o.limit, **run)
+    text = found_in(outs)
+    if text: found(text)
+    return outs,test,accuracy
+
+_groups = {'Models': 'models weights layer outputs features probs',
+    'Labelled data': 'dataset root split images npy labels limit',
+    'Scores': 'metrics shrinkage retrain'}
+_examples = ['rank', 'rank --models resnet18,vit_b_16 --images photos/train --retrain',
+    'rank --features resnet=r.npy,vit=v.npy --labels y.csv --report ranking.html']
+
+@command(groups=_groups, examples=_examples, area='transferability')
+@delegates(Answer.deliver)
 def rank(
-    # torchvision models, separated by commas, such as resnet18,resnet50; needs --dataset, --images or --npy
+    # torchvision models or module:function=weights.pth, separated by commas, such as resnet18,resnet50; needs
+    # --dataset, --images or --npy
     models:str='',
-    weights:str='DEFAULT', # their pretrained weights: DEFAULT, a name such as IMAGENET1K_V1, or none
+    weights:str='DEFAULT', # pretrained weights of torchvision models: DEFAULT, a name such as IMAGENET1K_V1, or none
+    layer:str='', # module of the models whose input are the features; by default the last linear layer
     dataset:str='', # torchvision data set, such as CIFAR10 or Flowers102, downloaded if it is not there
     root:str='data', # folder of torchvision data sets
     split:str='train', # part of the torchvision data set
     images:str='', # folder with one folder of images for each class
     npy:str='', # folder with data.npy and labels.npy
     outputs:str='', # saved Outputs (.npz files or folders), separated by commas
-    probs:str='', # .npy file of source probabilities [n, c_s]; with --labels
-    features:str='', # .npy file of features [n, d]; with --labels
-    labels:str='', # .npy file of target labels [n]
+    # files of features [n, d], one a model, separated by commas, each as it is or as name=file: .npy, .npz, .csv or
+    # .parquet; with --labels
+    features:str='',
+    probs:str='', # files of source probabilities [n, c_s] in the same way; with --labels
+    labels:str='', # file of the target labels [n]
     # scores, separated by commas, or all that the input allows; by default leep,nce,logme, the shrunk h_score and the
     # yardsticks knn,linear_probe as far as the input allows
     metrics:str='',
+    shrinkage:str='', # covariance of h_score: ledoit_wolf (the default where no metrics are named) or none
     device:str='', # where to run the models, such as cuda
     batch_size:int=64, # images in a batch
     limit:int=0, # use this many samples, with the share of each class kept; 0 for all
     retrain:bool=False, # also retrain each head on half of the samples, test it on the others, and compare
-    csv:str='', # write the scores to this file
-    plot:str='', # write the ranking as a picture to this file
-    json:str='', # write scores, accuracies and agreement to this file
     progress:bool=True, # show progress
-) -> None: # Nothing: tables on stdout, files where asked for
+    **files:str # where results are written: `csv`, `json`, `plot` and `report`
+) -> None: # Nothing: tables and the answer on stdout, files where asked for
     "Score and rank models for a labelled data set; with no arguments, on the embedded digits zoo"
+    options = {k: v for k,v in locals().items() if k!='files'}|files
+    o = SimpleNamespace(**options)
+    a = Answer('rank', options)
+    arrays = _check(o)
     from transfer_metrics.distributed import joined
-    from transfer_metrics.experiments.recipes import digits_outputs
-    if limit<0 or batch_size<1:
-        raise ValueError(f'--limit must be 0 or more and --batch-size 1 or more, got {limit} and {batch_size}')
-    arrays = probs or features
-    if sum(map(bool, (models,outputs,arrays)))>1:
-        raise ValueError('give one of --models, --outputs, or --probs and --features with --labels')
-    if arrays and not labels:
-        raise ValueError('--probs and --features need --labels, a .npy file with one label a sample')
-    if (dataset or images or npy) and not models: raise ValueError('--dataset, --images and --npy need --models')
     with joined() as (process,_):
-        what = ''
-        progress = progress and not process
-        test = source_accuracy = None
-        found = ''
-        if models:
-            data = _Data(dataset, root, split, images, npy, limit)
-            outs = _pretrained(models, weights, data, batch_size, progress=progress, device=_device(device))
-        elif outputs: outs = saved_outputs(names_in(outputs), limit)
-        elif arrays: outs = _given(probs, features, labels, limit)
-        else:
-            run = dict(batch_size=batch_size, device=_device(device), progress=progress)
-            outs,test,source_accuracy = digits_outputs(limit=limit, **run)
-            what = 'the embedded digits zoo, '
-        if not models: found = _found_in(outs)
-        scores,outs,test = _scored(outs, test, metrics, retrain, source_accuracy, progress)
+        found = a.found if not process else lambda text: None
+        shown = progress and not process
+        outs,test,source_accuracy = _seen_by(o, arrays, found, shown)
+        what = '' if models or outputs or arrays else 'the embedded digits zoo, '
+        scores,outs,test = _scored(outs, test, o, source_accuracy, shown)
     if process: return # the first one speaks for all
-    if found: print(found)
-    _report(scores, outs, test, what, csv, json, plot)
+    _report(a, scores, outs, test, what, o)
+    a.deliver(**files)

@@ -111,7 +111,7 @@ a { color: var(--link); } .soft, figcaption { color: var(--soft); }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; font-variant-numeric: tabular-nums;
   overflow-wrap: normal; }
 th, td { padding: .3rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
-tr:last-child > * { border-bottom: 0; } tbody th { font-weight: 500; }
+tbody tr:last-child > * { border-bottom: 0; } tbody th { font-weight: 500; white-space: nowrap; }
 .number { text-align: right; white-space: nowrap; } .facts td { overflow-wrap: anywhere; }
 thead button { font: inherit; font-weight: 600; color: inherit; background: none; border: 0; padding: 0;
   cursor: pointer; text-align: left; } th[aria-sort=ascending] button::after { content: " \\2191"; }
@@ -154,7 +154,7 @@ class Page(NamedTuple):
         "The page, with style and script inside"
         head = ['<meta charset="utf-8">', '<meta name="viewport" content="width=device-width, initial-scale=1">',
             tag('title', escape(self.command)), tag('style', _style)]
-        answer = [paragraph(o) for o in self.answer]+[paragraph(o, class_='soft') for o in self.rests]
+        answer = [paragraph(o) for o in self.answer]+[paragraph(f'Rests on: {o}', class_='soft') for o in self.rests]
         parts = [tag('h1', escape(self.command)), *(paragraph(o, class_='soft') for o in self.found)]
         if answer: parts.append(tag('div', ''.join(answer), class_='answer'))
         parts += self.body

@@ -12,8 +12,13 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
-from .common import classifiers, command, interval_text, names_in, numbers_in, one_thread
-from .common import saved_outputs, show, unnamed, write, write_figure, write_frames
+from fastcore.meta import delegates
+from .answers import Answer
+from .common import as_options, classifiers, command, names_in, numbers_in, one_thread
+from .common import saved_outputs
+from .inputs import check_device, check_models, check_names, score_names
+from .study_tables import show_study
+from .study_words import study_words
 
 # %% ../../nbs/cli/07_study.ipynb #99c2ecbf
 def _range(text, name, single=int):
@@ -83,7 +88,6 @@ def _check_sources(o):
 
 def _material(o, plan):
     "Sources, data, test set and source accuracies, from the options"
-    _check_sources(o)
     if o.outputs: return _saved(o.outputs, o.test_outputs)
     if o.models: return _own(o)
     return _zoo(o.sources or plan.sources, o.progress)
@@ -119,60 +123,6 @@ def _kept(store, resume, experiment):
         raise ValueError(f'--store {path} exists: add --resume to go on with it, or name another file')
     return path or None
 
-# %% ../../nbs/cli/07_study.ipynb #e7f8d864
-def _text(row, digits):
-    "A value, with its interval if it has one; nothing for no value"
-    if row.lo==row.lo: return interval_text(row, digits)
-    return f'{row.value:.{digits}f}' if row.value==row.value else ''
-
-def _cells(d, index, column, digits=2):
-    "A table of `value [lo, hi]`, rows and columns in the order in which they come"
-    index = [k for k in index if d[k].nunique()>1] or index[-1:]
-    cells = d.assign(text=[_text(r, digits) for r in d.itertuples()])
-    wide = cells.pivot(index=index, columns=column, values='text')
-    rows = d.set_index(index).index.unique()
-    return unnamed(wide.loc[rows, d[column].unique()]).fillna('')
-
-def _show_correlations(tables, o):
-    d = tables['correlations']
-    title = ("Pearson's correlation of scores with accuracy, with 95 % intervals over tasks; "
-             'by what is the same or taken away')
-    show(title, _cells(d[d.statistic=='pearson'], ['model','method','score'], 'given'))
-
-def _show_levels(tables, o):
-    d = tables['levels']
-    named = d.assign(level=[f'level {i}' for i in d.level])
-    title = f'Mean accuracy in {o.levels} levels of {o.score}, 1 the lowest, with 95 % intervals over tasks'
-    show(f'{title} (five or more)', _cells(named, ['model','method'], 'level'))
-    sizes = d.pivot(index=['model','method'], columns='level', values='tasks')
-    show('Tasks in each level', unnamed(sizes).add_prefix('level '))
-    c = tables['correlations']
-    title = f'Correlation of {o.score} with accuracy'
-    show(title, _cells(c[c.given=='nothing'], ['model','method'], 'statistic'))
-
-def _level_name(level, n): return f'{level} ({n} task{"s" if n>1 else ""})'
-
-def _show_convergence(tables, o):
-    d = tables['convergence']
-    last = d.epoch.max()
-    some = {1, (1+last)//2, last}
-    shown = d[d.epoch.isin(some) & (d.tasks>0)]
-    levels = [_level_name(i, n) for i,n in zip(shown.level, shown.tasks, strict=True)]
-    shown = shown.assign(level=levels, epoch=[f'epoch {e}' for e in shown.epoch])
-    title = f'Accuracy of fine-tuning less that of training from scratch at its end, by level of {o.score}'
-    show(title, _cells(shown, ['model','level'], 'epoch'))
-
-def _show_selection(tables, o):
-    d = tables['selection']
-    title = f'How well each score chooses among {d.models[0]} models, mean over {d.tasks[0]} tasks'
-    show(f'{title}, with 95 % intervals', _cells(d, ['score'], 'statistic', 3))
-
-_show = dict(
-    correlations=_show_correlations,
-    levels=_show_levels,
-    convergence=_show_convergence,
-    selection=_show_selection)
-
 # %% ../../nbs/cli/07_study.ipynb #4b063aa0
 def _methods(o, plan):
     "Names of methods, that outputs allow"
@@ -191,35 +141,95 @@ def _training(o):
     if o.lr: training['lr'] = o.lr
     return {k: training for k in ('fine_tune','from_scratch')}
 
-def _tell_errors(frame):
+def _tell_errors(frame, options):
     "What could not be measured, on stderr; `ValueError` if no accuracy could be"
     bad = frame[frame.error!='']
     accuracies = frame[frame.kind=='accuracy'].error
     if len(bad) and (accuracies!='').all(): raise ValueError(f'no accuracy could be measured: {accuracies.iloc[0]}')
     for r in bad.drop_duplicates(['model','metric','error']).itertuples():
-        print(f'transfer-metrics: {r.model}, {r.metric}, {r.task}: {r.error}', file=sys.stderr)
+        why = as_options(r.error, options)
+        print(f'transfer-metrics: {r.model}, {r.metric}, {r.task}: {why}', file=sys.stderr)
 
-def _measure(experiment, o, plan):
-    "The table of results, and what it is of in words"
+def _work(n, tasks, methods, o):
+    "What there is to do"
+    data = o.outputs or o.images or 'the embedded digits'
+    each = f'{n} model{"s" if n>1 else ""}, {len(tasks)} tasks of {data}'
+    return f'{each}: {n*len(tasks)} transfers by {" and by ".join(methods)}'
+
+def _measure(experiment, o, plan, a):
+    "The table of results"
     from transfer_metrics.experiments.study import study
     m = _material(o, plan)
     if experiment=='selection' and len(m.sources)<2:
         raise ValueError(f'selection needs at least two models to choose from, got only {next(iter(m.sources))}')
     tasks = _draw(experiment, o, m)
     methods = _methods(o, plan)
+    a.found(f'{experiment}: {_work(len(m.sources), tasks, methods, o)}')
     sources = _learners(m.sources, o) if 'meta_transfer' in methods else m.sources
     options = {k: v for k,v in _training(o).items() if k in methods}
     accuracy = m.accuracy if experiment=='selection' else None
     what = dict(test=m.test, methods=methods, metrics=o.metrics or None, source_accuracy=accuracy, options=options)
     run = dict(store=o.store, device=o.device or None, batch_size=o.batch_size, progress=o.progress)
     frame = study(experiment, sources, m.data, tasks, **what, **run)
-    _tell_errors(frame)
-    n = len(sources)
-    data = o.outputs or o.images or 'the embedded digits'
-    return frame,f'{n} model{"s" if n>1 else ""}, {len(tasks)} tasks of {data}'
+    _tell_errors(frame, a.options)
+    return frame
+
+# %% ../../nbs/cli/07_study.ipynb #fc69cd31
+_reading = """A task is a choice of classes and samples of the data. A score is of use if it tells on which tasks, or \
+of which models, the transfer will be accurate. Over tasks with different numbers of classes any score that falls with \
+the number of classes is high: look at tasks with equally many. Intervals resample the tasks."""
+
+def _check(o):
+    "Refuse options, names and devices that there are not, before anything is loaded"
+    if o.tasks<0 or o.tasks==1 or o.levels<1 or o.batch_size<1 or o.epochs<0:
+        raise ValueError(
+            f'--tasks must be 2 or more (or 0), --levels and --batch-size 1 or more, --epochs 0 or more; got '
+            f'{o.tasks}, {o.levels}, {o.batch_size} and {o.epochs}')
+    _check_sources(o)
+    check_names(o.metrics, score_names())
+    check_names(o.score, score_names(), 'score')
+    if o.models: check_models(o.models)
+    check_device(o.device)
+
+def _report(a, o, plan, frame, experiment):
+    "Tables and the answer"
+    from transfer_metrics.experiments.recipes import plot_study, read_study
+    tables = read_study(frame, experiment, score=o.score, n_levels=o.levels, n_boot=o.n_boot, seed=o.seed)
+    a.data('results', frame)
+    for k,d in tables.items(): a.data(k, d)
+    show_study(a, tables, plan.reading, score=o.score, n_levels=o.levels)
+    a.figure(f'The experiment {experiment}', lambda: plot_study(frame, experiment, score=o.score, n_levels=o.levels))
+    for text in study_words(tables, plan.reading, o.score): a.say(text)
+    done = frame[frame.error==''].drop_duplicates(['model','task'])
+    m = done.model.nunique()
+    counts = f'{done.task.nunique()} tasks of one data set, {m} model{"s" if m>1 else ""}'
+    a.rests(f'{counts}; other data may say otherwise.')
+    a.explain(_reading)
+    own = o.outputs or o.models
+    a.next('transfer-metrics rank --models resnet18,resnet50 --images FOLDER' if own else
+        'transfer-metrics study correlation --outputs a.npz,b.npz --store study.csv')
+    a.page('cli/study.html')
 
 # %% ../../nbs/cli/07_study.ipynb #f7541968
-@command('experiment')
+_groups = {
+    'Models and data': 'sources outputs test_outputs models weights images test_images train_images mean std size root',
+    'Tasks': 'tasks classes per_class imbalance test seed', 'Transfer': 'methods epochs lr episodes device batch_size',
+    'Scores': 'metrics score levels n_boot', 'Going on': 'store resume'}
+_examples = ['study correlation', 'study selection --outputs a.npz,b.npz --store study.csv',
+    'study small-data --models resnet18,resnet50 --images photos --per-class 20']
+_epochs = 'epochs','lr'
+_episodes = 'episodes','train_images'
+_levels = ('levels',)
+_forms = {
+    'correlation': [*_epochs,*_episodes,*_levels],
+    'small-data': [*_epochs,*_episodes],
+    'imbalanced': [*_epochs,*_episodes],
+    'meta': _epochs,
+    'convergence': _episodes,
+    'selection': [*_epochs,*_episodes,*_levels,'score']}
+
+@command('experiment', groups=_groups, examples=_examples, area='transferability', forms=_forms)
+@delegates(Answer.deliver)
 def study(
     experiment:str='correlation', # correlation, small-data, imbalanced, meta, convergence or selection
     sources:str='', # embedded models, separated by commas, or all
@@ -253,26 +263,19 @@ def study(
     seed:int=0, # of the tasks
     store:str='', # file (csv) that keeps each result as soon as it is there
     resume:bool=False, # go on with that file, or with study-EXPERIMENT.csv
-    csv:str='', # write all scores and accuracies to this file
-    plot:str='', # write the picture of the experiment to this file
-    json:str='', # write scores, accuracies and tables to this file
     progress:bool=True, # show progress
-) -> None: # Nothing: tables on stdout, files where asked for
+    **files:str # where results are written: `csv`, `json`, `plot` and `report`
+) -> None: # Nothing: tables and the answer on stdout, files where asked for
     "Do scores predict transfer? The experiments of the LEEP slides, on random tasks; with no data, on embedded digits"
-    o = SimpleNamespace(**locals())
-    from transfer_metrics.experiments.recipes import plot_study, read_study, study_recipe
-    plan = study_recipe(experiment)
-    if tasks<0 or tasks==1 or levels<1 or batch_size<1 or epochs<0:
-        raise ValueError(
-            f'--tasks must be 2 or more (or 0), --levels and --batch-size 1 or more, --epochs 0 or more; got '
-            f'{tasks}, {levels}, {batch_size} and {epochs}')
+    options = {k: v for k,v in locals().items() if k!='files'}|files
+    o = SimpleNamespace(**options)
+    a = Answer('study', options)
     o.store = _kept(store, resume, experiment)
+    _check(o)
+    from transfer_metrics.experiments.recipes import study_recipe
+    plan = study_recipe(experiment)
     if metrics and metrics!='all' and experiment not in ('correlation','selection'):
         o.metrics = ','.join(dict.fromkeys([*names_in(metrics), score]))
-    with one_thread(small=not (models or outputs)): frame,what = _measure(experiment, o, plan)
-    print(f'{experiment}: {what}')
-    tables = read_study(frame, experiment, score=score, n_levels=levels, n_boot=n_boot, seed=seed)
-    _show[plan.reading](tables, o)
-    if csv: write(csv, frame.to_csv(index=False))
-    if json: write_frames(json, dict(results=frame, **tables))
-    if plot: write_figure(plot, plot_study(frame, experiment, score=score, n_levels=levels))
+    with one_thread(small=not (models or outputs)): frame = _measure(experiment, o, plan, a)
+    _report(a, o, plan, frame, experiment)
+    a.deliver(**files)

@@ -1,0 +1,190 @@
+"The command line as a user meets it: widths, the answer, files of results, what is refused and how soon, help, an interruption"
+import io, json, os, re, subprocess, sys
+from contextlib import redirect_stderr, redirect_stdout
+from html.parser import HTMLParser
+from pathlib import Path
+import numpy as np
+import pandas as pd
+import pytest
+from transfer_metrics.cli.main import all_commands, main
+
+# each command's job in seconds, on its own example or on a small one
+quick = {
+    'rank': 'rank --no-progress',
+    'curves': 'curves --n-boot 200 --no-progress',
+    'loss-data': 'loss-data --n-points 4 --n-seeds 2 --train-steps 50 --no-progress',
+    'study': 'study correlation --tasks 12 --n-boot 100 --no-progress',
+    'invariance': 'invariance --interior 4 --metrics average_confidence,nuclear_norm --n-boot 100 --no-progress'}
+ours = [k for k in quick if k!='invariance']
+
+@pytest.fixture(scope='module')
+def arrays(tmp_path_factory):
+    "A folder with features, labels, images and long curves"
+    d = tmp_path_factory.mktemp('arrays')
+    rng = np.random.default_rng(0)
+    y = np.arange(60)%3
+    np.save(d/'good.npy', np.eye(3)[y]+rng.normal(size=(60,3))/3)
+    np.save(d/'bad.npy', rng.normal(size=(60,3)))
+    pd.DataFrame(dict(label=y)).to_csv(d/'y.csv', index=False)
+    (d/'noise.csv').write_bytes(b'\xff\xfe\x00'*9)
+    rows = [dict(train_size=n, accuracy=.5+k/5+n/1000, init=name) for name,k in (('scratch',0),('pretrained',1)) for n in (0,50,100,200)]
+    pd.DataFrame(rows).to_csv(d/'curves.csv', index=False)
+    return d
+
+def run(line, width=80):
+    "Status, stdout and stderr of a command line"
+    before = os.environ.get('COLUMNS')
+    os.environ['COLUMNS'] = str(width)
+    try:
+        with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+            try: status = main(line.split())
+            except SystemExit as e: status = e.code
+    finally:
+        if before is None: del os.environ['COLUMNS']
+        else: os.environ['COLUMNS'] = before
+    return status,out.getvalue(),err.getvalue()
+
+def fits(text, width):
+    wide = [o for o in text.splitlines() if len(o)>width and not o.startswith('wrote ')]
+    assert not wide, '\n'.join(wide)
+
+@pytest.mark.parametrize('name', quick)
+def test_every_command_is_here(name): assert name in all_commands()
+
+@pytest.mark.filterwarnings('default')
+@pytest.mark.parametrize('name', ours)
+def test_example(name, tmp_path):
+    "At 80 and 120 columns; the answer, what it rests on, the next command and the page come last; files hold the same"
+    paths = {k: tmp_path/f'{name}.{end}' for k,end in dict(csv='csv', json='json', plot='png', report='html').items()}
+    line = quick[name]+''.join(f' --{k} {p}' for k,p in paths.items())
+    status,out,_ = run(line, 120)
+    assert status==0
+    fits(out, 120)
+    status,out,_ = run(line, 80)
+    assert status==0
+    fits(out, 80)
+    assert 'nan' not in out
+    result = json.loads(paths['json'].read_text())
+    assert result['command']==name
+    assert result['answer'] in ' '.join(out.split())
+    tail = out[out.index('Rests on:'):]
+    assert re.search(r'^Next:\s+transfer-metrics ', tail, re.M)
+    assert re.search(rf'^Page: https://\S+/cli/{name.replace("-", "_")}\.html$', tail, re.M)
+    assert not re.search(r'[\u2500-\u257f\x1b]', out)   # no boxes and no colour where it is piped
+    rows = pd.read_csv(paths['csv'])
+    assert len(rows)==len(next(iter(result['tables'].values())))
+    assert paths['plot'].read_bytes()[:4]==b'\x89PNG'
+    report = paths['report'].read_text()
+    seen = Seen()
+    seen.feed(report)
+    assert not seen.elsewhere
+    assert seen.names.count('img')>=1 and seen.names.count('table')>=3
+    for word in result['answer'].split()[:5]: assert word in report
+
+class Seen(HTMLParser):
+    "Elements of a page, and what it loads from elsewhere"
+    def __init__(self):
+        super().__init__()
+        self.names = []
+        self.elsewhere = []
+    def handle_starttag(self, tag, attrs):
+        self.names.append(tag)
+        if tag!='a': self.elsewhere += [v for k,v in attrs if k in ('src','href') and not v.startswith('data:')]
+
+@pytest.mark.parametrize('name', quick)
+@pytest.mark.parametrize('width', [80,120])
+def test_help(name, width):
+    status,out,_ = run(f'help {name}', width)
+    assert status==0
+    fits(out, width)
+    assert out==run(f'{name} --help', width)[1]
+    assert '(default: )' not in out and "''" not in out
+    assert 'PATH' in out and re.search(r'\bN\b', out)
+
+def test_help_of_all():
+    status,out,_ = run('help')
+    assert status==0
+    fits(out, 80)
+    for name in all_commands(): assert f'\n  {name} ' in out
+    assert run('--help')[1]==run('')[1]==out
+
+def test_subcommand_shows_its_own_options():
+    meta = run('help study meta')[1]
+    correlation = run('study correlation --help')[1]
+    assert '--episodes' in meta and '--episodes' not in correlation
+    assert '--levels' in meta and '--levels' not in correlation
+
+refused = {
+    'rank --metrics lepp': "did you mean 'leep'",
+    'rank --models resnet81 --images {d}': 'resnet18',
+    'rank --features {d}/none.npy --labels {d}/y.csv': 'no such file',
+    'rank --features {d}/y.txt --labels {d}/y.csv': 'expected a .npy',
+    'rank --features {d}/good.npy': 'need --labels',
+    'rank --device gpu': '--device must be',
+    'rank --report {d}/report.txt': '--report must name a file that ends in .html',
+    'rank --imges x': 'did you mean --images?',
+    'curves {d}/curves.csv': '--by',
+    'loss-data --whiten grey': '--whiten must be',
+    'loss-data --features {d}/good.npy': '--labels',
+    'study correlation --metrics lepp': "did you mean 'leep'",
+    'study correlation --tasks 1': '--tasks must be 2 or more',
+    'rnk': "did you mean 'rank'"}
+
+@pytest.mark.parametrize('line', refused)
+def test_refused(line, arrays):
+    "One line on stderr, nothing on stdout, status 2"
+    status,out,err = run(line.format(d=arrays))
+    assert (status,out)==(2,'')
+    assert len(err.splitlines())==1
+    assert refused[line] in err
+
+def test_refused_at_once():
+    "In a process of its own, within a second of computing, and without torch"
+    code = ('import sys, time; from transfer_metrics.cli.main import main; status = main(sys.argv[1:]); '
+            'print(status, "torch" in sys.modules, time.process_time())')
+    for line in 'rank --metrics lepp','rank --models resnet81 --images .','loss-data --features none.npy --labels y.npy':
+        runs = [subprocess.run([sys.executable, '-c', code, *line.split()], capture_output=True, text=True, check=True) for _ in range(2)]
+        said = [r.stdout.split() for r in runs]
+        assert said[0][:2]==['2','False'], line
+        assert min(float(t) for *_,t in said)<1, line
+
+@pytest.mark.filterwarnings('default')
+def test_files_of_arrays(arrays):
+    status,out,err = run(f'rank --features one={arrays}/good.npy,two={arrays}/bad.npy --labels {arrays}/y.csv --no-progress')
+    assert (status,err)==(0,'')
+    assert 'one is first by all' in out and '60 samples, 3 classes' in out
+
+@pytest.mark.filterwarnings('default')
+def test_one_long_table(arrays):
+    line = f'curves {arrays}/curves.csv --n train_size --perf accuracy --by init --no-progress'
+    status,out,_ = run(line)
+    assert status==0
+    assert 'no interval: one run' in ' '.join(out.split()) and 'nan' not in out
+    status,_,err = run(f'curves {arrays}/noise.csv --by init')
+    assert status==2 and 'is not a csv file of UTF-8 text' in err
+
+def test_messages_name_options(arrays):
+    "What a warning advises is an option"
+    frame = pd.read_csv(arrays/'curves.csv')
+    late = arrays/'late.csv'
+    frame[frame.train_size>0].to_csv(late, index=False)
+    line = f'curves {late} --n train_size --perf accuracy --by init --no-progress'
+    _,_,err = run(line)
+    assert '--start first' in err
+    status,_,err = run(f'{line} --start first')
+    assert (status,err)==(0,'')
+
+def test_interrupted(monkeypatch):
+    def stop(*args, **kwargs): raise KeyboardInterrupt
+    monkeypatch.setattr('transfer_metrics.learning_curves.compare.compare_curves', stop)
+    status,_,err = run('curves')
+    assert status==130
+    assert len(err.splitlines())==1 and 'interrupted' in err and '--store' in err
+
+def test_readme_commands():
+    "Every command line of the README is one that the parser takes"
+    from transfer_metrics.cli.main import _parse
+    text = (Path(__file__).parent.parent/'README.md').read_text()
+    for line in re.findall(r'transfer-metrics ((?:rank|study|curves|loss-data|invariance)[^`\n]*)', text):
+        name,*args = line.split()
+        _parse(name, args)
