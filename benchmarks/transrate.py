@@ -4,6 +4,7 @@ import sys
 from _measure import gaussian_features, machine, measure, report
 import numpy as np
 
+from transfer_metrics.state import state_of
 from transfer_metrics.transferability.transrate import transrate
 
 
@@ -23,7 +24,7 @@ def gram_and_cholesky(x):
 
 def in_batches(x, y, size=1000):
     "The same score from a stream"
-    s = transrate.metric.state()
+    s = state_of(transrate)
     for i in range(0, len(x), size): s.update(x[i:i+size], y[i:i+size])
     return s.value()
 

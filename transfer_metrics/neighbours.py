@@ -30,13 +30,12 @@ def _distances(x, q, rows, others):
 def _merge(best, who, D, start):
     "Put what is smaller in `D`, the distances to samples from `start` on, among the smallest and to whom they are"
     m = best.shape[1]
-    candidates = torch.cat([best, D], 1)
-    least,i = candidates.topk(m, largest=False)
-    among_best = i.clamp(max=m-1)
-    known = who.gather(1, among_best)
-    new = i-m+start
-    best.copy_(least)
-    who.copy_(torch.where(i<m, known, new))
+    least,i = D.topk(min(m, D.shape[1]), largest=False)
+    candidates = torch.cat([best, least], 1)
+    names = torch.cat([who, i+start], 1)
+    best_now,j = candidates.topk(m, largest=False)
+    best.copy_(best_now)
+    who.copy_(names.gather(1, j))
 
 def _nearest(x, q, m, block=512):
     "The `m` smallest distances of each row of `x` to others, ascending, and to whom; a pair of blocks is seen once"
@@ -66,20 +65,37 @@ def _weights(D, edge, tol, k):
     share = left.double()/n_tied
     return near+tied*share
 
-def _single(x, k):
-    "The `k` nearest others in single precision, `[n, k]`, and whether they are so beyond doubt, `[n]`"
-    d = x.shape[1]
+def _single(x, k, more=8):
+    "Some nearest others in single precision; whether the first `k`, and whether all, hold the `k` nearest beyond doubt"
+    n,d = x.shape
     big = float(x.abs().max())
     _,exponent = math.frexp(big)
     z = (x*math.ldexp(1., -exponent)).float()
     squares = z.square().sum(1)
-    D,who = _nearest(z, squares, k+1)
+    m = min(k+more, n-1)
+    D,who = _nearest(z, squares, m)
     length = squares.sqrt()
     longest = length.max()
     rounding = (d+16)*torch.finfo(z.dtype).eps
     doubt = 2*rounding*length.clamp(min=1e-9*longest)*longest
-    gap = D[:,k]-D[:,k-1]
-    return who[:,:k],gap>doubt
+    edge = D[:,k-1:k]
+    beyond = D-edge>doubt[:,None]
+    return who,beyond[:,k],beyond[:,-1] | (m==n-1)
+
+def _among(x, q, k, i, near):
+    "Share of each of the samples `near` in the votes for rows `i`, by their distances in `float64`"
+    a = x[i]
+    of_a = q[i][:,None]
+    columns = [(x[j]*a).sum(1) for j in near.T]
+    products = torch.stack(columns, 1)
+    D = of_a+q[near]-2*products
+    return _shares(D, of_a, k)
+
+def _shares(D, squares, k):
+    "Share of each sample in the votes, from distances to rows of these squares"
+    edge = D.topk(k, largest=False).values[:,-1:]
+    tol = 1e-11*(squares+edge)
+    return _weights(D, edge, tol, k)
 
 def neighbour_votes(
     features:Tensor, # Features, whose squares are within the range of `float64`, shape `[n, d]`
@@ -99,17 +115,20 @@ def neighbour_votes(
     n = len(x)
     classes = one_hot(y, c).double()
     if k>=n-1: return classes.sum(0)-classes
-    who,sure = _single(x, k)
+    who,sure,enough = _single(x, k)
     votes = x.new_zeros((n, c))
     one = votes.new_ones(1, 1).expand(n, k)
-    votes.scatter_add_(1, y[who], one)
+    votes.scatter_add_(1, y[who[:,:k]], one)
     q = x.new_ones(n) if cosine else x.square().sum(1)
-    doubtful = (~sure).nonzero()[:,0]
+    close = (enough & ~sure).nonzero()[:,0]
+    for i in close.split(512):
+        near = who[i]
+        shares = _among(x, q, k, i, near)
+        votes[i] = votes.new_zeros(len(i), c).scatter_add_(1, y[near], shares)
+    doubtful = (~enough & ~sure).nonzero()[:,0]
     for i in doubtful.split(512):
         D = _distances(x, q, i, slice(None))
         itself = i[:,None]
         D.scatter_(1, itself, math.inf)
-        edge = D.topk(k, largest=False).values[:,-1:]
-        tol = 1e-11*(q[itself]+edge)
-        votes[i] = _weights(D, edge, tol, k)@classes
+        votes[i] = _shares(D, q[itself], k)@classes
     return votes

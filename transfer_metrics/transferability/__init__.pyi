@@ -29,5 +29,7 @@ from .pactran import pactran_dirichlet as pactran_dirichlet
 from .pactran import pactran_gamma as pactran_gamma
 from .pactran import pactran_gauss as pactran_gauss
 from .parc import parc as parc
+from .precise_head import Fit as Fit
+from .precise_head import precise_head as precise_head
 from .sfda import sfda as sfda
 from .transrate import transrate as transrate

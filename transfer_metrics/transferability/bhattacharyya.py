@@ -10,31 +10,109 @@ __all__ = ['diagonal_distances', 'overlap_matrix', 'full_distances']
 # %% ../../nbs/transferability/14_bhattacharyya.ipynb #5dc7ae62
 import math
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 from ..core import chunks
 
+# %% ../../nbs/transferability/14_bhattacharyya.ipynb #d9fdd56b
+def _scaled(means, variances):
+    "The same, each feature multiplied by a power of two that leaves a largest variance from 1/4 to 1"
+    std = variances.amax(0).sqrt()
+    mantissa,_ = torch.frexp(std)
+    unit = std/mantissa
+    return means/unit,variances/unit/unit
+
+def _factors(means, variances, steps):
+    "Features dealt to `steps` tables of as many columns each, those that fill up with $g=0$ and $t=1$"
+    d = means.shape[1]
+    width = max(1, -(-d//steps))
+    missing = width*steps-d
+    end = 0,missing
+    m = pad(means, end).split(width, 1)
+    v = pad(variances, end, value=.5).split(width, 1)
+    m = [o.contiguous() for o in m]
+    v = [o.contiguous() for o in v]
+    return list(zip(m, v, strict=True))
+
+def _folded(tables, i, others):
+    "Sum over features of $g^2/4t+\\frac12\\ln t$ between a class and others"
+    (m,v),*rest = tables
+    product = v[others]+v[i]
+    numerator = (m[others]-m[i]).square_()
+    for m,v in rest:
+        t = v[others]+v[i]
+        gap = m[others]-m[i]
+        numerator.mul_(t).addcmul_(gap.square_(), product)
+        product.mul_(t)
+    from_means = numerator.div_(product).sum(1)/4
+    return from_means+product.log_().sum(1)/2
+
+# %% ../../nbs/transferability/14_bhattacharyya.ipynb #8c010d53
+def _spherical_pairs(m, v):
+    "Classes that vary, which others, and the distances; one variance a class"
+    d = m.shape[1]
+    v = v[:,0]
+    std = v.sqrt()
+    for i in range(1, len(m)):
+        for s in chunks(m[:i], 2**17):
+            t = v[s]+v[i]
+            gap = m[s]-m[i]
+            from_means = gap.square_().sum(1)/t/4
+            ratio = t/std[s]/std[i]/2
+            half_log = ratio.log().clamp(min=0)/2
+            yield i,s,from_means+d*half_log
+
+def _diagonal_pairs(m, v):
+    "Classes that vary in all features, which others, and the distances"
+    ratio = v.amin(0)/v.amax(0)
+    tame = ratio>=2.**-100
+    wild = ~tame
+    means,variances = _scaled(m[:,tame], v[:,tame])
+    parts = [_factors(means, variances, 8)]
+    if wild.any():
+        one_by_one = _factors(m[:,wild], v[:,wild], 1)
+        parts.append(one_by_one)
+    logs = [(2*v).log().sum(1) for _,v in chain(*parts)]
+    own = sum(logs)/4
+    first,_ = parts[0][0]
+    for i in range(1, len(m)):
+        for s in chunks(first[:i], 2**15):
+            of_parts = [_folded(tables, i, s) for tables in parts]
+            D = sum(of_parts)-own[s]-own[i]
+            yield i,s,D.clamp_(min=0)
+
 # %% ../../nbs/transferability/14_bhattacharyya.ipynb #259ede81
+def _apart(m, noise, i, others):
+    "Where points differ by more than rounding errors: an infinite distance; else 0"
+    gap = (m[others]-m[i]).abs()
+    apart = (gap>2*noise).any(1)
+    return torch.where(apart, math.inf, 0.)
+
 def diagonal_distances(
     means:Tensor, # Of each class, `float64`, shape `[c, d]`
     variances:Tensor, # Of each feature, shape `[c, d]`, or of all of them, `[c, 1]`; 0 for a point
     *,
     noise:Tensor, # Rounding error of the means, shape `[d]`
-) -> Iterator[tuple[int,Any,Tensor]]: # A class, which others, and its distances from them; each pair once
-    "Bhattacharyya distances of Gaussians with diagonal covariances"
-    logs = variances.log()/4
-    for i in range(1, len(means)):
-        for s in chunks(means[:i]):
-            gap = means[s]-means[i]
-            total = variances[s]+variances[i]
-            from_means = gap.square()/total/4
-            half_log = (total/2).log()/2
-            from_variances = half_log-logs[s]-logs[i]
-            apart = gap.abs()>2*noise
-            of_points = torch.where(apart, math.inf, 0.)
-            D = torch.where(total>0, from_means+from_variances, of_points)
-            yield i,s,D.sum(1)
+) -> Iterator[tuple[int,Any,Tensor]]: # A class, which others, and its distances from them; each pair at most once
+    "Bhattacharyya distances of Gaussians with diagonal covariances; a pair that is left out is infinitely distant"
+    patterns,of_class = (variances>0).unique(dim=0, return_inverse=True)
+    d = means.shape[1]
+    spherical = variances.shape[1]<d
+    for k,varies in enumerate(patterns):
+        alike = (of_class==k).nonzero()[:,0]
+        if len(alike)<2: continue
+        there = varies.expand(d)
+        m = means[alike]
+        v = variances[alike][:,varies]
+        points = m[:,~there]
+        rounding = noise[~there]
+        within = _spherical_pairs if spherical and varies.all() else _diagonal_pairs
+        for i,s,D in within(m[:,there], v):
+            D += _apart(points, rounding, i, s)
+            yield int(alike[i]),alike[s],D
 
 # %% ../../nbs/transferability/14_bhattacharyya.ipynb #8f391a75
 def overlap_matrix(

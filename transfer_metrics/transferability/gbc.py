@@ -78,7 +78,7 @@ def _join(a, b):
 def _classes(x, y, c, full):
     "`_Classes` of all rows in bounded memory; `full` asks for products of deviations"
     d = x.shape[1]
-    size = max(2**20, 1024*d)
+    size = max(2**20, 1024*d, 2*c*d)
     if full:
         as_large_as_sums = max(2**20, 64*c*d)
         most = max(2**23, 1024*d)

@@ -13,24 +13,28 @@ import warnings
 import torch
 from torch.special import digamma
 from ..cautions import by_chance
+from ..checks import number, one_of, whole
 from ..core import ArrayLike, as_features, as_labels, as_probs
 from ..registry import metric
 from ..linalg import principal
 from ..logistic import head, solve_heads
+from .precise_head import precise_head
 
 # %% ../../nbs/transferability/11_pactran.ipynb #d6f115fd
-def _by_class(x, y, c):
-    "Rows of `x` in `float64`, one matrix a class"
-    counts = y.bincount(minlength=c).tolist()
+def _blocks(x, y, c):
+    "Rows of `x` in `float64`, some of one class at a time so that they stay in the cache, each with the class"
     order = y.argsort(stable=True)
-    return x.double()[order].split(counts)
+    counts = y.bincount(minlength=c).tolist()
+    of_classes = x.double()[order].split(counts)
+    rows = 1+200_000//max(1, x.shape[1])
+    return [(k,S) for k,of_class in enumerate(of_classes) for S in of_class.split(rows)]
 
 def _book_far(S, logw):
     "`_book` by logarithms, for columns beyond the range of floating point"
     t = S.log()+logw
     z = t.logsumexp(1, keepdim=True)
-    q = (t-z).exp()
-    return q.sum(0),float(z.sum())
+    q = (t-z).exp().sum(0)
+    return q,float(z.sum())
 
 def _book(S, logw):
     "Sum over the rows s of `S` of q, proportional to s w, and of log s.w"
@@ -39,22 +43,29 @@ def _book(S, logw):
     r = S@w
     low = r<1e-200
     if not low.any():
-        fit = float(r.log().sum())
-        q = w*(S.T@(1/r))
-        return q,fit+len(r)*float(top)
-    q,fit = _book_far(S[low], logw)
+        q = w*(S.T@r.reciprocal())
+        fit = r.log().sum()+len(r)*top
+        return q,float(fit)
+    few = S[low]
+    q,fit = _book_far(few, logw)
     if low.all(): return q,fit
     others,their_fit = _book(S[~low], logw)
     return q+others,fit+their_fit
 
-def _book_all(parts, logw):
-    "Sums of q for each class, shape of `logw`, and the log-likelihood"
-    booked = torch.empty_like(logw)
+def _book_all(blocks, logw, v=None):
+    "In one read: sums of q for each class, shape of `logw`; sum of s/s.v; the log-likelihood, less sums of log s.v"
+    booked = torch.zeros_like(logw)
+    shares = torch.zeros_like(logw[0])
     total = 0.
-    for k,S in enumerate(parts):
-        booked[k],fit = _book(S, logw[k])
+    for k,S in blocks:
+        q,fit = _book(S, logw[k])
+        booked[k] += q
         total += fit
-    return booked,total
+        if v is not None:
+            zeta = S@v
+            shares.addmv_(S.T, zeta.reciprocal())
+            total -= float(zeta.log().sum())
+    return booked,shares,total
 
 # %% ../../nbs/transferability/11_pactran.ipynb #a640e2e0
 def _logs(x):
@@ -73,35 +84,45 @@ def _jump(x, x1, x2):
     parts = far.split([t.numel() for t in x])
     return tuple(o.view_as(t) for o,t in zip(parts, x, strict=True))
 
+def _most(x, y):
+    "Largest difference of two states"
+    return max(float((a-b).abs().max()) for a,b in zip(x, y, strict=True))
+
 def _settle(turn, x, n, max_iter):
     "Value of the bound where `turn`, from a tuple of positive tensors to the next and its value, changes them no more"
     x1,_ = turn(x)
     for k in range(max_iter):
         x2,value = turn(x1)
-        steps = [float((a-b).abs().max()) for a,b in zip(x2, x1, strict=True)]
-        step = max(steps)
-        if step<=1e-10*n: return value
+        step = _most(x2, x1)
+        if step<=1e-10*n: return value()
+        if not step<math.inf:
+            raise ValueError('the bound is beyond the range of float64: `alpha` is too small or large')
         if k>50:
             far = _jump(x, x1, x2)
             new,there = turn(far)
-            if there>=value:
+            if there()>=value():
                 x,x1 = far,new
                 continue
             x1 = x2
-            x2 = turn(x2)[0]
+            x2,_ = turn(x2)
         x,x1 = x1,x2
     warnings.warn(f'the bound has not converged in {max_iter} iterations (booked samples still move by {step:.1g}, '
                   f'goal {1e-10*n:.1g}): raise `max_iter`', stacklevel=3)
-    return value
+    return value()
 
-def _prior(y, alpha):
-    "Parameters of the prior, shape `[c, 1]`: `alpha` samples that fall on the classes as the labels do"
-    if not alpha>0 or not math.isfinite(alpha): raise ValueError(f'`alpha` must be positive, got {alpha}')
+def _start(blocks, y, alpha):
+    "Parameters of the prior: `alpha` samples that fall on the classes as the labels do, shape `[c, 1]`; and the start"
     counts = y.bincount().double()
-    return alpha*counts[:,None]/len(y)
+    shares = counts[:,None]/len(y)
+    a0 = alpha*shares
+    start = a0.repeat(1, blocks[0][1].shape[1])
+    for k,S in blocks: start[k] += S.sum(0)
+    return a0,start
 
 # %% ../../nbs/transferability/11_pactran.ipynb #390039a6
-def _log_beta(a): return torch.lgamma(a).sum(0)-torch.lgamma(a.sum(0))
+def _log_beta(a):
+    "Logarithm of the normalising constant of Dirichlet distributions, one a column"
+    return torch.lgamma(a).sum(0)-torch.lgamma(a.sum(0))
 
 @metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)')
 def pactran_dirichlet(
@@ -120,25 +141,32 @@ def pactran_dirichlet(
     >>> round(tm.pactran_dirichlet(probs, labels), 4)
     -0.7601
     """
+    number(alpha, 'alpha', 0, ends='()')
+    max_iter = whole(max_iter, 'max_iter', 1)
     p = as_probs(probs)
-    y,classes = as_labels(labels, n=len(p), device=p.device)
-    a0 = _prior(y, alpha)
-    parts = _by_class(p, y, len(classes))
+    n = len(p)
+    y,classes = as_labels(labels, n=n, device=p.device)
+    blocks = _blocks(p, y, len(classes))
+    a0,start = _start(blocks, y, alpha)
     def turn(state):
         a, = state
         e = digamma(a)-digamma(a.sum(0))
-        q,fit = _book_all(parts, e)
-        kl = ((a-a0)*e).sum(0)-_log_beta(a)+_log_beta(a0)
-        return (a0+q,),fit-float(kl.sum())
-    start = a0+torch.stack([S.sum(0) for S in parts])
-    return _settle(turn, (start,), len(p), max_iter)/len(p)
+        q,_,fit = _book_all(blocks, e)
+        def value():
+            moved = ((a-a0)*e).sum(0)
+            kl = moved-_log_beta(a)+_log_beta(a0)
+            return fit-float(kl.sum())
+        return (a0+q,),value
+    return _settle(turn, (start,), n, max_iter)/n
 
 # %% ../../nbs/transferability/11_pactran.ipynb #f44db2de
 def _positive(x):
     "Rows with sum 1 of the features, with positive and negative parts apart where there are negative entries"
     size = x.abs().amax(1, keepdim=True)
     x = x.double()/size.double()
-    if (x<0).any(): x = torch.cat([x.clamp(min=0), (-x).clamp(min=0)], 1)
+    if (x<0).any():
+        negative = (-x).clamp(min=0)
+        x = torch.cat([x.clamp(min=0),negative], 1)
     dead = ~x.isfinite().all(1)
     if dead.any():
         row = int(dead.nonzero()[0])
@@ -163,33 +191,50 @@ def pactran_gamma(
     >>> round(tm.pactran_gamma(features, labels), 4)
     -1.0245
     """
+    number(alpha, 'alpha', 0, ends='()')
+    max_iter = whole(max_iter, 'max_iter', 1)
     x = _positive(as_features(features))
-    y,classes = as_labels(labels, n=len(x), device=x.device)
-    a0 = _prior(y, alpha)
-    parts = _by_class(x, y, len(classes))
+    n,d = x.shape
+    y,classes = as_labels(labels, n=n, device=x.device)
+    blocks = _blocks(x, y, len(classes))
+    del x
+    a0,start = _start(blocks, y, alpha)
+    log_gammas = d*float(torch.lgamma(a0).sum())
     def turn(state):
         a,b = state
-        q,fit = _book_all(parts, digamma(a)-b.log())
-        zeta = x@(a.sum(0)/b)
-        kl = (a-a0)*digamma(a)+torch.lgamma(a0)-torch.lgamma(a)+a0*b.log()+a/b-a
-        a = a0+q
-        b = 1+x.T@(1/zeta)
-        size = float((a.sum(0)/b).sum())/(alpha*len(b))
-        value = fit-float(zeta.log().sum()+kl.sum())
-        return (a,b*size),value
-    start = a0+torch.stack([S.sum(0) for S in parts])
-    return _settle(turn, (start,torch.ones_like(start[0])), len(x), max_iter)/len(x)
+        e = digamma(a)
+        log_b = b.log()
+        sizes = a.sum(0)/b
+        q,shares,fit = _book_all(blocks, e-log_b, sizes)
+        def value():
+            moved = float(((a-a0)*e).sum())
+            kl = moved+log_gammas-float(torch.lgamma(a).sum())
+            kl += alpha*float(log_b.sum())
+            kl += float(sizes.sum()-a.sum())
+            return fit-kl
+        a1 = a0+q
+        b1 = 1+shares
+        size = float((a1.sum(0)/b1).sum())/(alpha*d)
+        return (a1,b1*size),value
+    return _settle(turn, (start,torch.ones_like(start[0])), n, max_iter)/n
 
 # %% ../../nbs/transferability/11_pactran.ipynb #f697499a
-def _fitted(x, y, c, lam, max_iter):
+def _fitted(x, y, c, lam, tol, max_iter):
     "Minimum of the mean cross-entropy plus |W|^2/(2 `lam` n), and the probabilities there"
-    k = 2.**-math.frexp(float(x.abs().max()) if x.numel() else 0.)[1]
-    solved = solve_heads([head(x*k, y, c, precise=True)], C=lam/k**2, max_iter=max_iter, tol=1e-10, least=1e-9)
-    W,off = solved.weights[0],float(solved.off[0])
+    largest = float(x.abs().max()) if x.numel() else 0.
+    _,exponent = math.frexp(largest)
+    k = math.ldexp(1., -max(exponent, -400))
+    x = x*k
+    C = lam/k**2
+    found = precise_head(x, y, c, C=C, tol=tol, max_iter=max_iter)
+    if found.decrement<=1e-6: return found.objective,found.probs
+    solved = solve_heads([head(x, y, c, precise=True)], C=C, max_iter=max_iter, tol=1e-10, least=1e-9)
+    W = solved.weights[0]
+    off = float(solved.off[0])
     if off>1e-6:
         warnings.warn(f'the head has not converged in {max_iter} Newton steps (weights are off by about {off:.1g}, '
                       'goal 1e-10): raise `max_iter`', stacklevel=3)
-    return solved.losses[-1],torch.addmm(W[-1], x*k, W[:-1]).softmax(1)
+    return solved.losses[-1],torch.addmm(W[-1], x, W[:-1]).softmax(1)
 
 # %% ../../nbs/transferability/11_pactran.ipynb #b2a1b881
 @metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
@@ -212,9 +257,10 @@ def pactran_gauss(
     >>> round(tm.pactran_gauss(features, labels), 4)
     -6.0866
     """
-    for k,v in dict(lam=lam, sigma2=sigma2).items():
-        if not 0<v<math.inf: raise ValueError(f'`{k}` must be positive, got {v}')
-    if curvature not in ('sum','mean'): raise ValueError(f"`curvature` must be 'sum' or 'mean', got {curvature!r}")
+    number(lam, 'lam', 0, ends='()')
+    number(sigma2, 'sigma2', 0, ends='()')
+    one_of(curvature, 'curvature', ('sum','mean'))
+    max_iter = whole(max_iter, 'max_iter', 1)
     x = as_features(features)
     n,d = x.shape
     y,classes = as_labels(labels, n=n, device=x.device)
@@ -222,9 +268,12 @@ def pactran_gauss(
     if largest>1e60: raise ValueError(f'`features` must be below 1e60 in size, got {largest:.3g}; scale them')
     c = len(classes)
     x = principal(x).coordinates()
-    f,p = _fitted(x, y, c, lam, max_iter)
+    price = c*sigma2/(2*lam*n)
+    tol = 1e-10/max(1., price)
+    f,p = _fitted(x, y, c, lam, tol, max_iter)
     squares = 1+x.square().sum(1)
-    trace = float((squares*(p*(1-p)).sum(1)).sum())
+    spread = (p*(1-p)).sum(1)
+    trace = float(squares@spread)
     if curvature=='mean': trace /= n
-    complexity = c*sigma2/(2*lam*n)*math.log1p(lam*n/(c*d)*trace)
-    return 0.-f-complexity
+    flatness = math.log1p(lam*n/(c*d)*trace)
+    return 0.-f-price*flatness
