@@ -154,41 +154,95 @@ def convert(path):
     nb.metadata = dict(language_info=dict(name='python', pygments_lexer='ipython3'), source_map=lines)
     return nb
 
-def by_area(areas, start):
-    """Paths of the notebooks by caption: those of `start` first, which leave their areas
+def title_of(path):
+    "Title and subtitle of the notebook at `path`"
+    first = read_nb(cfg.nbs_path/path).cells[0].source
+    title,subtitle = re.match(r'# (.+)\n\n> (.+)', first).groups()
+    return title,subtitle
 
-    `areas` has captions by folder, '' for notebooks in none. Other folders follow under their own name."""
-    first = [Path(o) for o in start]
-    res = {o: [] for o in areas}
+def by_area(areas, start, inner):
+    """Paths of the notebooks by area: those of `start` first, which leave their folders; those of `inner` go where the folder '' goes
+
+    A folder that no area names is an area of its own, so that a new folder is not lost."""
+    named = [Path(o) for o in start]
+    area_of: dict = {}
+    for page,area in areas.items():   # the first that names a folder has it
+        for folder in area.folders: area_of.setdefault(folder, page)
+    res = {'start': named} | {page: [] for page in areas}
     for p in sorted(p.relative_to(cfg.nbs_path) for p in nbglob(as_path=True)):
-        if p.name==cfg.readme_nb or p in first: continue
-        folder = p.parts[0] if p.parent.name else ''
-        res.setdefault(folder, []).append(p)
-    captions = {k: areas.get(k, k.replace('_', ' ').capitalize()) for k in res}
-    return {'Start': first} | {captions[k]: ps for k,ps in res.items() if ps}
+        if p.name==cfg.readme_nb or p in named: continue
+        folder = '' if p.with_suffix('').as_posix() in inner else p.parent.as_posix().removeprefix('.')
+        page = 'start' if folder=='start' else area_of.get(folder, folder)
+        res.setdefault(page, []).append(p)
+    order = {page: {folder: i for i,folder in enumerate(area.folders)} for page,area in areas.items()}
+    for page,paths in res.items():
+        if page in order: paths.sort(key=lambda p: order[page].get(p.parent.as_posix().removeprefix('.'), len(order[page])))
+    return {k: ps for k,ps in res.items() if ps}
 
-def api_index(groups):
-    "Markdown that lists the public names of each area by module, with the first line of their docstrings"
-    res = [f'# API index\n\nAfter `import {lib} as tm`, metrics and what goes with them are called `tm.name`; `dir(tm)` lists them. '
+def toctree(pages, caption=''):
+    "Hidden directive that puts `pages` into the sidebar"
+    head = ['```{toctree}', ':hidden:']
+    if caption: head.append(f':caption: {caption}')
+    return '\n'.join([*head, '', *map(str, pages), '```'])
+
+def notebook(*cells):
+    "A notebook of Markdown cells"
+    return new_nb([mk_cell(o, 'markdown', id=f'{i}') for i,o in enumerate(cells)])
+
+def area_page(area, paths):
+    "The page of an area, which lists its notebooks and holds them in the sidebar"
+    rows = [f'| [{title}]({page_of(p)}.ipynb) | {markdown(subtitle)} |' for p in paths for title,subtitle in [title_of(p)]]
+    table = '\n'.join(['| page | what it answers |', '| --- | --- |', *rows])
+    return notebook(f'# {area.title}\n\n> {area.subtitle}', markdown(area.text), table, toctree(map(page_of, paths)))
+
+def api_rows(paths):
+    "Public names that the notebooks at `paths` define, with module, page and the first line of their docstring"
+    for path,name,k in ((p, *o) for p in paths for o in symbols(p).items()):
+        if '.' in name or name.startswith('_'): continue
+        doc = markdown((inspect.getdoc(obj_of(k)) or '').split('\n')[0]).replace('|', r'\|')
+        yield name,k,page_of(path),doc
+
+def table(head, rows):
+    "Markdown table"
+    lines = [head, ['---']*len(head), *rows]
+    return '\n'.join(f'| {" | ".join(r)} |' for r in lines)
+
+def folded(summary, body):
+    "Markdown that is shown at a click"
+    return f'```{{raw}} html\n<details><summary>{summary}</summary>\n```\n\n{body}\n\n```{{raw}} html\n</details>\n```'
+
+def api_index(groups, titles, called):
+    "Markdown that lists the public names of each area: first what is called as `tm.name`, in the order of `called`, then the rest by module"
+    res = [f'# API\n\n> Every public name: first what people call, then the rest by module\n\n'
+           f'After `import {lib} as tm`, what stands first in each area is called `tm.name`; `dir(tm)` lists it. '
            'The rest is reached by area or module: `tm.transferability.eep`, `tm.stats.kendall`. '
            'A name leads to its documentation; methods are in the {ref}`genindex`.']
-    for caption,paths in groups.items():
-        rows,shown = [],None
-        for path,name,k in ((p, *o) for p in paths for o in symbols(p).items()):
-            if '.' in name or name.startswith('_'): continue
-            module,shown = '' if syms[k]==shown else f"[{syms[k].removeprefix(f'{lib}.')}]({page_of(path)}.ipynb)",syms[k]
-            doc = markdown((inspect.getdoc(obj_of(k)) or '').split('\n')[0]).replace('|', r'\|')
-            rows.append(f'| {module} | {{py:obj}}`{name} <{k}>` | {doc} |')
-        if rows: res.append(f'## {caption}\n\n| module | name | what it gives |\n| --- | --- | --- |\n' + '\n'.join(rows))
+    place = {name: i for i,name in enumerate(called)}
+    for page,paths in groups.items():
+        rows = list(api_rows(paths))
+        if not rows: continue
+        top = sorted((o for o in rows if o[0] in place), key=lambda o: place[o[0]])
+        rest = [o for o in rows if o[0] not in place]
+        res.append(f'## {titles[page]}')
+        if top: res.append(table(['name', 'what it gives'], [(f'{{py:obj}}`tm.{name} <{k}>`', doc) for name,k,_,doc in top]))
+        if rest:
+            inner,shown = [],None
+            for name,k,path,doc in rest:
+                module,shown = '' if syms[k]==shown else f"[{syms[k].removeprefix(f'{lib}.')}]({path}.ipynb)",syms[k]
+                inner.append((module, f'{{py:obj}}`{name} <{k}>`', doc))
+            body = table(['module', 'name', 'what it gives'], inner)
+            res.append(folded(f'The rest by module, {len(rest)} names', body))
     return '\n\n'.join(res)
 
-def convert_all(dest, areas, start):
-    "Write the notebooks to `dest` under the names of their pages, and an API index; the home page has the sidebar. What has no notebook goes"
-    groups = by_area(areas, start)
+def convert_all(dest, areas, start, inner, captions, called):
+    "Write the notebooks to `dest` under the names of their pages, a page for each area, and the API; the home page has the sidebar. What has no notebook goes"
+    groups = by_area(areas, start, inner)
     nbs = {page_of(p): convert(p) for p in [Path(cfg.readme_nb), *chain(*groups.values())]}
-    nbs[Path('api')] = new_nb([mk_cell(api_index(groups), 'markdown', id='0')])
-    toc = {caption: map(page_of, paths) for caption,paths in groups.items()} | {'API': ['api', 'All names <genindex>']}
-    trees = ['\n'.join(['```{toctree}', ':hidden:', f':caption: {caption}', '', *map(str, pages), '```']) for caption,pages in toc.items()]
+    for page,area in areas.items(): nbs[Path(page)] = area_page(area, groups[page])
+    titles = {page: area.title for page,area in areas.items()}
+    nbs[Path('api')] = notebook(api_index({k: groups[k] for k in areas}, titles, called))
+    trees = [toctree(['What it is <self>', *map(page_of, groups['start'])], 'Start')]
+    trees += [toctree(pages, caption) for caption,pages in captions.items()]
     nbs[page_of(cfg.readme_nb)].cells.append(mk_cell('\n\n'.join(trees), 'markdown', id='toc'))
     for o in dest.rglob('*.ipynb'):
         if o.relative_to(dest).with_suffix('') not in nbs: o.unlink()

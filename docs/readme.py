@@ -9,7 +9,17 @@ from nbdev_sphinx import Procs, cfg, page_of
 
 root = cfg.config_path
 figures = root/'docs/readme'
+badge = '[![Open In Colab](https://colab.research.google.com/assets/colab-badge.svg)]'
 raw = f'https://raw.githubusercontent.com/{cfg.user}/{cfg.repo}/{cfg.branch}'
+
+def badges():
+    "Tests, documentation, Python and licence, to go beside the one of Colab; the site shows no pictures from elsewhere"
+    shield = 'https://img.shields.io/badge'
+    python = cfg.min_python
+    yield f'[![Tests]({cfg.git_url}/actions/workflows/test.yml/badge.svg)]({cfg.git_url}/actions/workflows/test.yml)'
+    yield f'[![Documentation]({shield}/docs-online-4f46e5)]({cfg.doc_url})'
+    yield f'[![Python {python} or newer]({shield}/python-{python}+-3776ab)]({cfg.git_url}/blob/{cfg.branch}/pyproject.toml)'
+    yield f'[![Licence Apache 2.0]({shield}/licence-Apache_2.0-blue)]({cfg.git_url}/blob/{cfg.branch}/LICENSE)'
 
 def absolute(s):
     "Markdown `s` with relative links made absolute: notebooks to their pages of the site, images and other files to GitHub"
@@ -44,7 +54,7 @@ def output(o, alt):
 def parts(nb):
     "Markdown of each cell and output of the processed notebook `nb`"
     for c in nb.cells:
-        if c.cell_type=='markdown': yield absolute(c.source.strip())
+        if c.cell_type=='markdown': yield ' '.join([absolute(c.source.strip()), *(badges() if c.source.startswith(badge) else ())])
         if c.cell_type!='code': continue
         ds = {k: v.strip(' "\'') for k,v in re.findall(r'^#\| *([\w-]+):?(.*)', c.source, re.M)}
         if ds.get('include')=='false': continue

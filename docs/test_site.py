@@ -15,7 +15,12 @@ from selenium.webdriver.support.ui import WebDriverWait
 root = Path(__file__).parent.parent/'_docs/html'
 flags = '--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync'
 seen = '''const all = (s, f) => [...document.querySelectorAll(s)].map(f)
-return {links: all('a[href]', a => a.href), ids: all('[id]', o => o.id), broken: all('img', i => i).filter(i => !i.naturalWidth).map(i => i.src)}'''
+const described = ['meta[name="description"]', 'meta[property="og:title"]', 'meta[property="og:description"]']
+for (const o of document.querySelectorAll('details')) o.open = true
+return {links: all('a[href]', a => a.href), ids: all('[id]', o => o.id),
+        broken: all('img', i => i).filter(i => !i.naturalWidth).map(i => i.src),
+        wide: all('pre', o => o).filter(o => o.scrollWidth>o.clientWidth+1).map(o => o.textContent.slice(0, 60)),
+        undescribed: described.filter(o => !document.querySelector(o)?.content)}'''
 
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *args): pass
@@ -34,7 +39,7 @@ def browser(tmp_path_factory):
     "Debian's Chromium, with a fresh profile"
     options = webdriver.ChromeOptions()
     options.binary_location = '/usr/bin/chromium'
-    for o in *flags.split(), '--window-size=1400,1000', f"--user-data-dir={tmp_path_factory.mktemp('profile')}": options.add_argument(o)
+    for o in *flags.split(), '--window-size=1440,1000', f"--user-data-dir={tmp_path_factory.mktemp('profile')}": options.add_argument(o)
     options.set_capability('goog:loggingPrefs', {'browser': 'ALL', 'performance': 'ALL'})
     with webdriver.Chrome(options=options, service=webdriver.ChromeService('/usr/bin/chromedriver')) as driver: yield driver
 
@@ -65,11 +70,60 @@ def visited(site, browser):
             requests=[e['params']['request']['url'] for e in events if e['method']=='Network.requestWillBeSent'])
     return res
 
+def text_of(elements): return [o.text for o in elements]
+
+def sidebar(browser): return [o.text for o in wait(browser, '.sidebar-tree .toctree-l1 > a') if o.is_displayed()]
+
+def go(browser, text, within='article'):
+    "Follow the link that says `text`"
+    link = next(o for o in wait(browser, f'{within} a') if o.text==text)
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", link)
+    link.click()
+
 def test_landing_page(site, browser):
     browser.get(site)
     section, = wait(browser, '#which-metric-do-i-need')
     assert section.text.count('?')>4, 'the heading and four questions'
-    assert any('/transferability/' in o.get_attribute('href') for o in section.find_elements(By.CSS_SELECTOR, 'a.internal'))
+    assert wait(browser, 'article img')[0].get_attribute('alt')
+
+def test_from_landing_page_to_a_result(site, browser):
+    browser.get(site)
+    go(browser, 'Use your own models')
+    wait(browser, '#to-a-ranking')
+    assert any('linear_probe' in o.text and 'resnet18' in o.text for o in wait(browser, '.cell_output table'))
+    assert any(o.text.startswith('!transfer-metrics rank --outputs') for o in wait(browser, '.cell_input pre'))
+    go(browser, 'Learning curves from a CSV', '.sidebar-tree')
+    assert 'handicap' in wait(browser, '.cell_output table')[-1].text
+    go(browser, 'A model in production', '.sidebar-tree')
+    assert 'estimated accuracy' in wait(browser, '.cell_output table')[0].text
+
+def test_tour_shows_everything(site, browser):
+    "Four questions, each with an output; captions below the figures, which have texts of their own"
+    browser.get(f'{site}/studies/tour.html')
+    assert len(wait(browser, 'article section section'))==5, 'four questions and what to take home'
+    captions = text_of(wait(browser, 'article figcaption'))
+    assert len(captions)>=5
+    assert not [o for o in wait(browser, 'article img') if o.get_attribute('alt') in ('', 'Figure')]
+
+def test_sidebar(site, browser):
+    "Questions first, internals last; areas are closed, and open where one is"
+    browser.get(site)
+    entries = sidebar(browser)
+    assert entries[:3]==['What it is', 'A tour in ten minutes', 'Which score when?']
+    assert len([o for o in entries if o.endswith('?')])==5
+    assert entries[-1]=='Under the hood'
+    assert len(entries)<20
+    assert not [o for o in browser.find_elements(By.CSS_SELECTOR, '.sidebar-tree .toctree-l2') if o.is_displayed()]
+    links = text_of(wait(browser, '.sidebar-links a'))
+    assert [o.split()[0] for o in links]==['Repository', 'Version', 'Report']
+
+@pytest.mark.parametrize('page', ['invariance/evaluation.html', 'loss_data/threads.html', 'cli/study.html'])
+def test_sidebar_shows_the_current_page(site, browser, page):
+    browser.get(f'{site}/{page}')
+    current = wait(browser, '.sidebar-tree .current-page > a')[-1]
+    assert current.is_displayed()
+    inside = 'const b = document.querySelector(".sidebar-scroll").getBoundingClientRect(), o = arguments[0].getBoundingClientRect()'
+    assert browser.execute_script(f'{inside}; return o.top>=b.top && o.bottom<=b.bottom', current)
 
 def test_metric_page(site, browser):
     browser.get(f'{site}/transferability/leep.html')
@@ -82,12 +136,32 @@ def test_metric_page(site, browser):
     colab, = wait(browser, 'a.colab')
     assert colab.get_attribute('href').endswith('/blob/main/nbs/transferability/01_leep.ipynb')
 
-def test_search(site, browser):
+# What comes first for what readers type
+first_for = {
+    'how much data do I need': 'how_much_data.html',
+    'which model': 'which_model.html',
+    'no labels': 'accuracy_without_labels.html',
+    'timm': 'start/your_models.html',
+    'hugging face': 'start/your_models.html',
+    'cite': 'index.html',
+    'leep': 'transferability/leep.html',
+    'tm.score_models': 'model_selection/ranking.html',
+    'learning curves csv': 'start/curves_from_a_csv.html',
+}
+
+@pytest.mark.parametrize('query', first_for)
+def test_search(site, browser, query):
     browser.get(site)
     box = wait(browser, 'input.sidebar-search')[0]
-    box.send_keys('leep')
+    box.send_keys(query)
     box.submit()
-    assert wait(browser, '#search-results li a[href*="transferability/leep.html"]')
+    WebDriverWait(browser, 20).until(lambda b: 'search.html' in b.current_url)
+    found = [o.get_attribute('href') for o in wait(browser, '#search-results li > a')]
+    assert urlsplit(found[0]).path==f'/{first_for[query]}', found[:5]
+
+def test_search_knows_no_code(site, browser):
+    browser.get(f'{site}/search.html?q=plt')
+    assert 'Nothing found' in wait(browser, '#search-summary')[0].text
 
 def test_dark_mode(site, browser):
     browser.get(site)
@@ -114,6 +188,10 @@ def test_links(site, visited):
     assert not {o: page for o,page in links.items() if missing(*urldefrag(o))}
 
 def test_nothing_broken(visited): assert not {k: v['broken']+v['errors'] for k,v in visited.items() if v['broken'] or v['errors']}
+
+def test_described(visited): assert not {k: v['undescribed'] for k,v in visited.items() if v['undescribed']}
+
+def test_code_does_not_scroll(visited): assert not {k: v['wide'] for k,v in visited.items() if v['wide']}
 
 def test_no_outside_requests(site, visited):
     assert not {k: o for k,v in visited.items() for o in v['requests'] if o.startswith(('http', 'ws')) and not o.startswith(site)}

@@ -8,3 +8,11 @@ document.addEventListener('DOMContentLoaded', () => {
       if (body.some(r => !number.test(r.cells[i].textContent.trim()))) rows.forEach(r => r.cells[i].style.textAlign = 'left')
   }
 })
+
+// The sidebar shows where one is, also in a long list
+document.addEventListener('DOMContentLoaded', () => {
+  const here = document.querySelector('.sidebar-tree .current-page > .reference'), box = document.querySelector('.sidebar-scroll')
+  if (!here || !box) return
+  const {top, bottom} = here.getBoundingClientRect(), frame = box.getBoundingClientRect()
+  if (top < frame.top || bottom > frame.bottom) box.scrollBy({top: top - frame.top - frame.height / 2, behavior: 'instant'})
+})

@@ -1,4 +1,4 @@
-"""One ranking from several scores: mean rank (Borda, 1784), median rank, standardised mean
+"""Several scores, one order: mean rank (Borda, 1784), median rank, standardised mean
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/consensus.html.md"""
 

@@ -1,0 +1,92 @@
+"What the sidebar shows, and in which order: the reader's questions first, internals last"
+from typing import NamedTuple
+
+class Area(NamedTuple):
+    "A page that lists the notebooks of some folders, and holds them in the sidebar"
+    title: str
+    subtitle: str
+    text: str # what to read first
+    folders: tuple[str, ...]
+
+# First in the sidebar, before the recipes in nbs/start
+start = ['studies/tour.ipynb', 'model_selection/05_guide.ipynb']
+
+areas = {
+    'which_model': Area(
+        'Which model should I start from?', 'Before training: which of my pretrained models suits my labelled data?',
+        'Begin with [Use your own models](start/01_your_models.ipynb), or with [Which score when?](model_selection/05_guide.ipynb), '
+        'which has all scores on one page: what each needs, what it costs, and how well it predicts.',
+        ('model_selection', 'transferability')),
+    'how_much_data': Area(
+        'How much data do I need?', 'Before training: how many labels does my task need on top of this representation?',
+        'Begin with [sample complexity](loss_data/08_sample_complexity.ipynb), the number of labels until the loss is good enough. '
+        'From a shell it is [`loss-data`](cli/05_loss_data.ipynb).',
+        ('loss_data',)),
+    'what_was_saved': Area(
+        'What did transfer save?', 'After training: how many labels, what head start, what final level?',
+        'Begin with [Learning curves from a CSV](start/02_curves_from_a_csv.ipynb); '
+        '[Comparing two learning curves](learning_curves/06_compare.ipynb) has every number in one table.',
+        ('learning_curves',)),
+    'accuracy_without_labels': Area(
+        'How accurate is it without labels?', 'In deployment: how accurate is the model on new data that nobody labels?',
+        'Begin with [A model in production](start/03_a_model_in_production.ipynb). '
+        '[The report](invariance/13_report.ipynb) has every estimate from one pass.',
+        ('invariance',)),
+    'studies': Area(
+        'Studies', 'Do the scores predict anything? What was found on real images',
+        'Each study asks one question many times over and answers with intervals.',
+        ('studies',)),
+    'running_experiments': Area(
+        'Experiments of your own', 'Tasks, transfer learning in the small, and studies that survive a kill: to try scores on your data',
+        'Begin with [Running a study](experiments/06_study.ipynb).',
+        ('experiments',)),
+    'data_that_ships': Area(
+        'Data that ships', 'Digits and sixteen networks, images from folders, published answers and learning curves',
+        'Everything in the examples runs on these, offline.',
+        ('datasets',)),
+    'under_the_hood': Area(
+        'Under the hood', 'The ground floor that all areas share, and the machinery of each: for contributors and the curious',
+        'Nothing here is needed to use the package. A new metric is one new notebook; '
+        '[CONTRIBUTING](../CONTRIBUTING.md) says how.',
+        ('',)),
+    'commands': Area(
+        'Command line', 'The main jobs without writing Python',
+        'Each command runs on an example of its own when it is given nothing.',
+        ('cli',)),
+}
+
+# The sidebar below "Start"
+captions = {
+    'Four questions': ['which_model', 'how_much_data', 'what_was_saved', 'accuracy_without_labels'],
+    'Evidence': ['studies', 'running_experiments'],
+    'Reference': ['commands', 'api', 'All names <genindex>', 'data_that_ships', 'under_the_hood'],
+}
+
+# Notebooks that users need not know: under the hood
+inner = {
+    *(f'model_selection/{o}' for o in ('06_scoring', '07_point_names', '08_tables')),
+    *(f'transferability/{o}' for o in ('14_bhattacharyya', '15_mixture', '16_k_means', '16_max_evidence')),
+    *(f'loss_data/{o}' for o in ('03_training', '04_sampling', '05_features', '13_stacks', '14_jobs', '15_groups', '16_threads',
+                                 '17_preparation', '18_runs', '19_questions', '20_findings', '22_trained')),
+    'learning_curves/08_runs',
+    *(f'invariance/{o}' for o in ('15_noise_and_blur', '16_weather', '17_digital', '18_exterior', '19_transforms', '20_lines',
+                                  '21_recipes', '22_fits')),
+    *(f'experiments/{o}' for o in ('10_modulation', '10_pictures', '11_new_head', '11_remainders', '12_pairs', '13_material',
+                                   '14_measuring')),
+    'datasets/05_scenes', 'datasets/06_folders',
+    *(f'cli/{o}' for o in ('02_common', '08_tables', '09_answers', '10_report')),
+}
+
+# How readers call what is on a page, where its title says it in other words: for the search
+also_called = {
+    'index': 'start home install cite citation bibtex github repository licence',
+    'which_model': 'choose select pick pretrained network backbone checkpoint transferability model selection',
+    'how_much_data': 'how many labels samples annotations needed sample complexity',
+    'what_was_saved': 'learning curves saving data savings pretraining worth it',
+    'accuracy_without_labels': 'no labels unlabelled unlabeled unsupervised accuracy estimation drift production monitoring',
+    'start/your_models': 'own models timm hugging face huggingface transformers hub checkpoint torchvision folder of images arrays npy',
+    'start/curves_from_a_csv': 'csv table learning curves file pandas',
+    'start/a_model_in_production': 'no labels unlabelled unlabeled production deployment drift monitoring accuracy',
+    'model_selection/guide': 'which score when best metric choose',
+    'studies/tour': 'tutorial introduction quickstart getting started example',
+}
