@@ -18,7 +18,7 @@ contract = (
     'Curve', 'lexp', 'speedup', 'relative_reduction', 'bootstrap', 'compare_curves', 'plot_transfer',
     'loss_data_curve', 'LossDataEstimator', 'compute_metrics', 'metrics_table', 'render_curve', 'render_latex', 'represent',
     'rotate', 'jigsaw', 'effective_invariance', 'rotation_invariance', 'jigsaw_invariance', 'rotation_prediction', 'jigsaw_prediction',
-    'agreement_on_the_line', 'label_free_report', 'interior_domain', 'exterior_domain', 'corrupted_domain', 'AccuracyFit', 'evaluate',
+    'agreement_on_the_line', 'label_free_report', 'predicted_accuracy', 'interior_domain', 'exterior_domain', 'corrupted_domain', 'AccuracyFit', 'evaluate',
     'as_metric', 'streamed', 'state_of',
     'random_tasks', 'retrain_head', 'retrain_heads', 'fine_tune', 'from_scratch', 'study',
     'digits_zoo', 'digits_loaders', 'load_images', 'load_dataset', 'load_models',

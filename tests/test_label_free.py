@@ -6,7 +6,8 @@ import pytest
 import torch
 from transfer_metrics.invariance.domains import ImageSet
 from transfer_metrics.invariance.evaluation import evaluate
-from transfer_metrics.invariance.report import label_free_metrics, label_free_report
+from transfer_metrics.invariance.label_free import label_free_metrics
+from transfer_metrics.invariance.report import label_free_report
 
 registries = sys.modules['transfer_metrics.registry']
 

@@ -52,6 +52,7 @@ from .invariance.evaluation import evaluate as evaluate
 from .invariance.exterior import exterior_domain as exterior_domain
 from .invariance.mano import mano as mano
 from .invariance.nuclear_norm import nuclear_norm as nuclear_norm
+from .invariance.predicted_accuracy import predicted_accuracy as predicted_accuracy
 from .invariance.prediction import jigsaw_prediction as jigsaw_prediction
 from .invariance.prediction import rotation_prediction as rotation_prediction
 from .invariance.report import label_free_report as label_free_report

@@ -8,14 +8,17 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/invariance.html.md
 __all__ = ['invariance']
 
 # %% ../../nbs/cli/06_invariance.ipynb #2d3072d7
+import math
 from collections.abc import Mapping
 from inspect import signature
 from json import loads
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
-from .common import classifiers, command, interval_text, names_in, numbers_in, one_thread
-from .common import show, unnamed, write, write_figure
+from .accuracy import existing
+from .answers import Answer
+from .common import classifiers, command, names_in, numbers_in, one_thread, unnamed, write
+from .plan import asked, fewer, less, lasting, passes, planned, timed, views
 
 # %% ../../nbs/cli/06_invariance.ipynb #95622931
 def _defaults(f):
@@ -60,49 +63,83 @@ class _Material(NamedTuple):
     source:Any
     heads:Mapping[str,Any]
 
-def _embedded(o):
+def _work(a, m, n, how_long=''):
+    "Say how much there is to do"
+    models = 'one model' if len(m.models)==1 else f'{len(m.models)} models'
+    sets = f'{len(m.interior)} interior and {len(m.exterior)} exterior sets'
+    a.found(f'{models} on {sets}: {n*len(m.models):,} forward passes of an image{how_long}')
+
+def _embedded(o, metrics, a):
     "The networks that read digits, and their sets"
     from transfer_metrics.invariance.evaluation import digits_domains
     if o.images or o.exterior or o.source or o.train:
         raise ValueError('--images, --exterior, --source and --train need --models')
-    return _Material(*digits_domains(n_interior=o.interior, seed=o.seed, progress=o.progress))
+    plan = asked(o)
+    found = digits_domains(n_interior=plan.interior, n=o.limit or 200, seed=o.seed, progress=o.progress)
+    m = _Material(*found)
+    n = len(m.interior[0].images)
+    a.found(f'digits, {n} images a set')
+    each = views(metrics, plan, m.heads)
+    _work(a, m, passes(plan, n, len(m.exterior), each))
+    return m,plan
 
-def _own(o):
-    "Models, interior and exterior sets, source images and heads, from the options"
-    from transfer_metrics.invariance.domains import Domain, floats, interior_domain
+def _exterior(o, where):
+    "The exterior sets"
+    from transfer_metrics.invariance.domains import Domain
     from transfer_metrics.invariance.exterior import exterior_domain
+    found = Domain((), lambda i: ())
+    for path in names_in(o.exterior): found = found+exterior_domain(path, **where)
+    return found
+
+def _base(o, where, a):
+    "The images that interior sets are made from, and what they hold"
+    from transfer_metrics.datasets.folders import describe
+    from transfer_metrics.invariance.recipes import one_set
+    base = one_set(o.images, **where)
+    if base.labels is None:
+        raise ValueError(f'--images {o.images} must be labelled: a folder a class, or labels.npy beside data.npy')
+    a.found(describe(base.labels, what='images'))
+    return base
+
+def _own(o, metrics, a):
+    "Models, interior and exterior sets, source images and heads, from the options"
+    from transfer_metrics.invariance.domains import floats, interior_domain
     from transfer_metrics.invariance.recipes import fit_heads, one_set
     if not o.images:
         raise ValueError('--models needs --images, labelled images from which the interior sets are made')
-    mean = numbers_in(o.mean, 'mean')
-    std = numbers_in(o.std, 'std')
-    models = classifiers(o.models, o.weights, mean, std)
+    models = classifiers(o.models, o.weights, numbers_in(o.mean, 'mean'), numbers_in(o.std, 'std'))
     where = dict(size=o.size or None, root=o.root, download=True)
-    base = one_set(o.images, **where)
-    exterior = Domain((), lambda i: ())
-    for path in names_in(o.exterior): exterior = exterior+exterior_domain(path, **where)
+    base = _base(o, where, a)
+    exterior = _exterior(o, where)
+    seconds = timed(models, base.images)
+    plan = planned(o, metrics, seconds/len(models), len(base.images), len(exterior), o.train)
     heads = {}
     if o.train:
         images = floats(one_set(o.train, **where).images)
         heads = fit_heads(models, images, seed=o.seed, device=o.device or None, progress=o.progress)
-    interior = interior_domain(base.images, o.interior, seed=o.seed, labels=base.labels)
+    interior = interior_domain(base.images, plan.interior, seed=o.seed, labels=base.labels)
     source = one_set(o.source, **where) if o.source else None
-    return _Material(models, interior, exterior, source, heads)
+    m = _Material(models, fewer(interior, plan.limit), fewer(exterior, plan.limit), source, heads)
+    each = views(metrics, plan, heads)
+    n = passes(plan, len(base.images), len(exterior), each)
+    _work(a, m, n, f', {lasting(seconds*n)}')
+    if plan!=asked(o): a.found(less(plan))
+    return m,plan
 
 # %% ../../nbs/cli/06_invariance.ipynb #ff02ee7a
 def _metrics(names):
     "The metrics asked for and accuracy; `None` for all that there are"
-    from transfer_metrics.invariance.report import label_free_metrics
+    from transfer_metrics.invariance.label_free import label_free_metrics
     known = label_free_metrics()
     for k in names:
         if k not in known: raise ValueError(f'unknown metric {k!r}; there are {", ".join(known)}')
     return list(dict.fromkeys([*names,'accuracy'])) if names else None
 
-def _evaluated(o, metrics):
+def _evaluated(o, metrics, a):
     "The table of metrics of each model on each set, and the sets"
     from transfer_metrics.invariance.evaluation import evaluate
-    m = _own(o) if o.models else _embedded(o)
-    which = o.permutations
+    m,plan = (_own if o.models else _embedded)(o, metrics, a)
+    which = plan.permutations
     drawn:dict[str,Any] = dict(permutations=int(which) if which.isdigit() else which, seed=o.seed)
     run:dict[str,Any] = dict(batch_size=o.batch_size, device=o.device or None, progress=o.progress)
     kept:dict[str,Any] = dict(store=o.store or None, resume=not o.recalculate_results)
@@ -110,24 +147,91 @@ def _evaluated(o, metrics):
     frame = evaluate(m.models, sets, source=m.source, heads=m.heads or None, metrics=metrics, **kept, **run, **drawn)
     return frame,m
 
-def _show_accuracy(frame, m):
-    "Print how accurate each model is on the sets"
-    accuracy = frame[frame.metric=='accuracy'].groupby('model', sort=False).value
-    spread = accuracy.agg(['min','median','max']).round(3)
-    title = f'{len(m.interior)} interior and {len(m.exterior)} exterior image sets; accuracy of each model'
-    show(title, spread.rename_axis(None))
+# %% ../../nbs/cli/06_invariance.ipynb #79648625
+def _cell(value, lo, hi):
+    "A value with its interval, if it has one"
+    if value!=value: return ''
+    value,lo,hi = (round(v, 2)+0. for v in (value,lo,hi)) # no -0.00
+    return f'{value:.2f} [{lo:.2f}, {hi:.2f}]' if lo==lo else f'{value:.2f}'
 
-def _show_fits(scores):
-    "Print how well each metric tells accuracy"
-    statistics = 'r2','spearman','mae'
-    cells = scores[scores.score.isin(statistics)]
-    cells = cells.assign(text=[interval_text(r) for r in cells.itertuples()])
+_names = dict(r2='R²', mae='off by', spearman='Spearman')
+_order = [('inside','r2'), ('outside','r2'), ('outside','mae'), ('inside','mae'), ('inside','spearman')]
+_order.append(('outside','spearman'))
+
+def _heading(column):
+    "A statistic of the sets inside or outside"
+    sets,score = column
+    return f'{_names[score]} {sets}'
+
+def _show_fits(a, scores):
+    "How well each metric tells accuracy"
+    cells = scores.assign(text=[_cell(r.value, r.lo, r.hi) for r in scores.itertuples()])
     wide = cells.pivot(index=['model','metric'], columns=['sets','score'], values='text')
     rows = list(dict.fromkeys(zip(scores.model, scores.metric, strict=True)))
-    columns = [(sets,k) for sets in ('inside','outside') for k in statistics]
-    wide = wide.loc[rows, [c for c in columns if c in wide]]
-    title = 'How well each metric tells accuracy: line fitted inside, tried outside, with 95 % intervals over sets'
-    show(title, unnamed(wide))
+    there = [c for c in _order if c in wide]
+    headings = list(map(_heading, there))
+    shown = wide.loc[rows, there].set_axis(headings, axis=1)
+    title = 'How well each metric tells accuracy: line fitted inside, with 95 % intervals over sets'
+    a.table(title, unnamed(shown), less=[k for k in headings if not k.startswith('R²')])
+
+def _predictions(frame, best, m):
+    "What the best line of each model predicts for each set outside, and the accuracy where it is known"
+    from transfer_metrics.invariance.fits import line_estimates
+    found = line_estimates(frame, m.interior, {k: r.metric for k,r in best.items()})
+    true = frame[frame.metric=='accuracy'].set_index(['model','data']).value
+    keys = zip(found.model, found.data, strict=True)
+    known = [true.get(k, math.nan) for k in keys]
+    return found.assign(accuracy=known)
+
+def _show_predictions(a, found):
+    "The predicted accuracy of each model on each set outside, those at the ends and some between if there are many"
+    import numpy as np
+    most = max(4, 12//max(found.model.nunique(), 1))
+    for model,o in found.groupby('model', sort=False):
+        ordered = o.sort_values('estimated_accuracy', kind='stable')
+        spread = np.linspace(0, len(o)-1, min(most, len(o)))
+        some = ordered.iloc[np.unique(spread.round()).astype(int)]
+        many = f', {len(some)} of {len(o)} sets' if len(some)<len(o) else ''
+        title = f'{model}, by the line of {o.metric.iloc[0]}, 95 % interval for a new set{many}'
+        a.table(title, _shown(some), digits=2)
+
+def _shown(some):
+    "Predictions as they are printed"
+    import pandas as pd
+    ends = some.estimated_accuracy,some.accuracy_lo,some.accuracy_hi
+    cells = [_cell(*e) for e in zip(*ends, strict=True)]
+    columns = {'predicted accuracy': cells}
+    if some.accuracy.notna().any(): columns['accuracy'] = list(some.accuracy)
+    return pd.DataFrame(columns, index=list(some.data))
+
+def _words(model, r, o):
+    "The answer for one model"
+    text = f'{model}: {r.metric} tells accuracy best inside, R² {_cell(r.value, r.lo, r.hi)}'
+    if not len(o): return f'{text}; without --exterior nothing says how it does on other data.'
+    lo,hi = o.estimated_accuracy.min(),o.estimated_accuracy.max()
+    text = f'{text}; it predicts an accuracy of {lo:.2f} to {hi:.2f} on {len(o)} sets outside'
+    known = o.dropna(subset='accuracy')
+    if not len(known): return f'{text}.'
+    above = known.accuracy_lo<=known.accuracy
+    below = known.accuracy<=known.accuracy_hi
+    held = int((above & below).sum())
+    misses = known.estimated_accuracy-known.accuracy
+    off = misses.abs().mean()
+    verdict = 'as good as it says' if held>=.9*len(known) else 'so do not rely on its interval outside'
+    return f'{text}, is off by {off:.2f} on average, and its interval holds {held} of {len(known)}, {verdict}.'
+
+def _answer(a, frame, scores, found, best, m):
+    "Tables and the answer in words"
+    _show_fits(a, scores)
+    _show_predictions(a, found)
+    for k,r in best.items(): a.say(_words(k, r, found[found.model==k]))
+    n = int(frame.n.max())
+    a.rests(f'{len(m.interior)} interior and {len(m.exterior)} exterior sets of up to {n} images')
+    a.explain(_reading)
+
+_reading = (
+    'A line from each metric to accuracy is fitted on versions of images whose labels are known, and tried on sets of '
+    'another kind. A negative R² outside means that the mean accuracy would have been the better guess.')
 
 # %% ../../nbs/cli/06_invariance.ipynb #4d31b077
 @command()
@@ -137,13 +241,16 @@ def invariance(
     weights:str='DEFAULT',
     # labelled images, from which the interior sets are made: folder, .npy or .npz file, torchvision data set
     images:str='',
-    interior:int=60, # number of interior sets
-    # labelled image sets to try the fit on, separated by commas: folders (of folders), files, torchvision data sets
+    interior:int=0, # number of interior sets; 0: 60, or fewer where that takes longer than --minutes
+    # image sets to try the fit on, separated by commas: folders (of folders), files, torchvision data sets
     exterior:str='',
     source:str='', # labelled images of the kind that the models were trained on, for doc and atc
     train:str='', # training images of the models, for the heads of rotation_prediction and jigsaw_prediction
     metrics:str='', # metrics, separated by commas; by default all that the input allows
-    permutations:str='all', # orders of the tiles for jigsaw_invariance: all, three_swaps, or how many to draw
+    # orders of the tiles for jigsaw_invariance: all, three_swaps, or how many to draw; by default all that time allows
+    permutations:str='',
+    limit:int=0, # images of each set; 0: all, or fewer where that takes longer than --minutes
+    minutes:float=3., # how long it may take by default, about
     mean:str='', # of the channels, to normalise images with; by default as the weights want it
     std:str='', # of the channels
     size:int=0, # side that pictures are resized and cropped to; 0 leaves them
@@ -157,23 +264,37 @@ def invariance(
     config:str='', # JSON file with any of these options; those on the command line come first
     csv:str='', # write the metrics of each set to this file
     fits:str='', # write the table of fits to this file
+    json:str='', # write metrics, fits, predictions, settings and the answer to this file
     plot:str='', # write accuracy against each metric as a picture to this file
+    report:str='', # write all of it to this file as one HTML page
     progress:bool=True, # show progress
-) -> None: # Nothing: tables on stdout, files where asked for
+) -> None: # Nothing: tables and the answer on stdout, files where asked for
     "Predict accuracy without labels, and say how well that works; with no arguments, on embedded digits"
-    o = SimpleNamespace(**_configured(dict(locals()), config))
-    from transfer_metrics.invariance.fits import fit_scores
+    options = _configured(dict(locals()), config)
+    o = SimpleNamespace(**options)
+    a = Answer('invariance', options)
+    _check(o)
+    metrics = _metrics(names_in(o.metrics))
+    from transfer_metrics.invariance.fits import best_metrics, fit_scores
     from transfer_metrics.invariance.recipes import plot_fits
-    if o.interior<3: raise ValueError(f'--interior must be at least 3 sets to fit a line, got {o.interior}')
+    with one_thread(small=not o.models): frame,m = _evaluated(o, metrics, a)
+    scores = fit_scores(frame, m.interior, n_boot=o.n_boot)
+    best = best_metrics(scores)
+    found = _predictions(frame, best, m)
+    for k,t in dict(metrics=frame, fits=scores, predictions=found).items(): a.data(k, t)
+    a.figure('Accuracy against each metric, with the lines', lambda: plot_fits(frame, m.interior.names)[0,0].figure)
+    _answer(a, frame, scores, found, best, m)
+    if o.models: a.next(f'transfer-metrics accuracy --model {o.models} --known {o.images} --new UNLABELLED')
+    else: a.next('transfer-metrics invariance --models resnet18 --images LABELLED --exterior OTHERS --size 224')
+    a.page('cli/invariance.html')
+    if o.fits: write(o.fits, scores.to_csv(index=False))
+    a.deliver(o.csv, o.json, o.plot, o.report)
+
+def _check(o):
+    "Refuse options that make no sense"
+    if o.interior and o.interior<3:
+        raise ValueError(f'--interior must be at least 3 sets to fit a line, got {o.interior}')
+    if o.limit<0 or o.minutes<=0: raise ValueError('--limit must be 0 or more and --minutes above 0')
     if o.recalculate_results and not o.store:
         raise ValueError('--recalculate-results needs --store, the file of results')
-    metrics = _metrics(names_in(o.metrics))
-    with one_thread(small=not o.models): frame,m = _evaluated(o, metrics)
-    if o.csv: write(o.csv, frame.to_csv(index=False))
-    scores = fit_scores(frame, m.interior, n_boot=o.n_boot)
-    _show_accuracy(frame, m)
-    _show_fits(scores)
-    if o.fits: write(o.fits, scores.to_csv(index=False))
-    if o.plot:
-        axs = plot_fits(frame, m.interior.names)
-        write_figure(o.plot, axs[0,0].figure)
+    for option in ('images','exterior','source','train'): existing(getattr(o, option), option)

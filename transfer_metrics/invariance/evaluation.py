@@ -28,7 +28,8 @@ from ..store import Book, Item, fingerprint
 from .corruptions import corrupted_domain
 from .domains import Domain, ImageSet, floats, interior_domain
 from .prediction import TransformHead, fit_head
-from .report import heads_by_task, label_free_metrics, label_free_report, report_rows
+from .label_free import heads_by_task, label_free_metrics
+from .report import label_free_report, report_rows
 
 # %% ../../nbs/invariance/14_evaluation.ipynb #a5f4958a
 _columns = dict(model=str, data=str, metric=str, value=float, n=int, seconds=float) # of a stored result
@@ -85,7 +86,7 @@ class _Job:
         "The metrics named, of one image set"
         images = Samples.of(data, prepare=self.prepare)
         source = self.answer(metrics)
-        options = dict(self.options, heads=self.heads.values(), progress=False)
+        options = dict(self.options, heads=self.heads.values(), estimate=False, progress=False)
         return label_free_report(self.model, images, metrics, source, **options, **self.run)
 
 _parts_of_a_head = 'task','grid','permutations','layer','weight','bias'

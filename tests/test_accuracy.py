@@ -1,0 +1,192 @@
+"Predicted accuracy: every estimator in one unit, a judgement in words, and the two commands, at 80 columns and with bad input"
+import contextlib
+import io
+import json
+import math
+import sys
+from types import ModuleType
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from transfer_metrics.cli.main import main
+from transfer_metrics.invariance.accuracy_fit import AccuracyFit
+from transfer_metrics.invariance.estimates import Kept, accuracy_columns, accuracy_estimates
+from transfer_metrics.invariance.judgement import estimates_frame, facts_of, judge
+from transfer_metrics.invariance.predicted_accuracy import predicted_accuracy
+from transfer_metrics.invariance.report import label_free_report
+from transfer_metrics.models import Outputs
+from transfer_metrics.registry import frame_columns
+
+k = 3
+known_y = np.repeat([0,1,2], 40)
+new_y = np.tile([0,1,2], 50)
+
+def answers(y, sharp, seed, good=.8):
+    "Logits of a model that is right with probability `good`"
+    rng = np.random.default_rng(seed)
+    aimed = np.where(rng.random(len(y))<good, y, rng.integers(k, size=len(y)))
+    logits = rng.normal(size=(len(y),k))
+    logits[np.arange(len(y)),aimed] += sharp
+    return logits
+
+known = Outputs(logits=answers(known_y, 4, 0), labels=known_y)
+new = Outputs(logits=answers(new_y, 3, 1))
+
+class Double(torch.nn.Module):
+    def forward(self, x): return x.double()
+
+def make():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Flatten(), Double(), torch.nn.Linear(16, k).double()).eval()
+
+images = torch.from_numpy(np.random.default_rng(0).random((90,1,4,4), np.float32))
+labels = torch.arange(90)%k
+
+def test_by_hand():
+    "Two known samples, one of them right at confidence .8; two new ones of confidence .9 and .6"
+    few = Outputs(probs=[[.9,.1],[.6,.4]])
+    told = Outputs(probs=[[.8,.2],[.2,.8]], labels=[0,0])
+    found = accuracy_estimates(few, told, n_boot=0)
+    got = {m: found[m].accuracy.value for m in ('average_confidence','cot','doc')}
+    assert got==pytest.approx(dict(average_confidence=.45, cot=.75, doc=.45))
+    assert found['average_confidence'].gap==pytest.approx(-.3)
+    assert found['average_confidence'].value.value==pytest.approx(.75)      # as the metric says it
+    assert found['cot'].value.value==pytest.approx(.25)
+    assert all(math.isnan(found[m].accuracy.value) and 'line' in found[m].note for m in ('entropy','nuclear_norm'))
+    assert 'no interval' in found['doc'].note
+
+def test_frame():
+    found = predicted_accuracy('mine', known, {'a': new, 'b': new})
+    assert tuple(found.columns)==(*frame_columns, *accuracy_columns)
+    a,b = (found[found.data==o].drop(columns='data').reset_index(drop=True) for o in 'ab')
+    pd.testing.assert_frame_equal(a, b)
+    spoken = a.dropna(subset='estimated_accuracy').set_index('metric')
+    assert (spoken.accuracy_lo<=spoken.estimated_accuracy).all() and (spoken.estimated_accuracy<=spoken.accuracy_hi).all()
+    assert set(spoken.unit)=={'accuracy','error'}
+    assert a.set_index('metric').value['known_accuracy']==(known.predicted==known.labels).mean()
+
+def test_order_of_rows():
+    "A resample depends on what samples are, not on where they stand"
+    rng = np.random.default_rng(0)
+    i,j = rng.permutation(len(known)),rng.permutation(len(new))
+    a = estimates_frame(new, known)
+    b = estimates_frame(new.subset(j), known.subset(i))
+    pd.testing.assert_frame_equal(a, b)
+
+def test_fit():
+    fit = AccuracyFit(n_boot=0).fit([.1,.3,.6,.9], [.9,.8,.7,.5])
+    found = predicted_accuracy('mine', known, new, metrics='entropy', fits={'entropy': fit}).iloc[0]
+    lo,hi = fit.interval(found.value)
+    assert (found.estimated_accuracy,found.accuracy_lo,found.accuracy_hi)==pytest.approx((fit.predict(found.value),lo,hi))
+
+def test_registered_metric_speaks(monkeypatch):
+    "A new notebook's metric is estimated, moved, and judged by itself"
+    registries = sys.modules['transfer_metrics.registry']
+    monkeypatch.setattr(registries, '_registry', dict(registries.registry()))
+    module = ModuleType('transfer_metrics.invariance.toys')
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec('''
+from transfer_metrics.registry import metric
+@metric(unit='error', range=(0, 1), source='')
+def toy_error(probs) -> float:
+    return float(1-probs.amax(1).mean())
+''', module.__dict__)
+    found = accuracy_estimates(new, known, ['toy_error','average_confidence'])
+    a,b = found['toy_error'].accuracy,found['average_confidence'].accuracy
+    assert (a.value,a.lo,a.hi)==pytest.approx((b.value,b.lo,b.hi))
+    assert found['toy_error'].value.value==pytest.approx(1-found['average_confidence'].value.value)
+    assert 'toy_error' in set(label_free_report(make(), images, progress=False).metric)
+
+def test_report():
+    told = Outputs(logits=make()(images).detach(), labels=labels)
+    report = label_free_report(make(), images, source=told, progress=False)
+    alone = accuracy_estimates(Outputs(logits=told.logits), told, prior='uniform')
+    values = report.set_index('metric')
+    for m,e in alone.items():
+        assert values.value[m]==pytest.approx(e.value.value)
+        same = [values[c][m] for c in accuracy_columns[:3]]
+        assert same==pytest.approx([e.accuracy.value,e.accuracy.lo,e.accuracy.hi], nan_ok=True)
+    assert 'estimated accuracy' in report.attrs['judgement']
+    assert label_free_report(make(), images, estimate=False, progress=False).estimated_accuracy.isna().all()
+
+def test_kept():
+    "Of a stream no more than `most` answers stay, rows together, as many batches as there may be"
+    kept = Kept(50)
+    for i in range(40):
+        z = torch.full((10,k), float(i)).double()
+        kept.add(type('Look', (), dict(logits=z, labels=np.full(10, i))))
+        assert sum(map(len, kept.parts['logits']))<2*50+10
+    out = kept.outputs()
+    assert len(out)==50 and kept.seen==400 and (out.logits[:,0]==out.labels).all()
+
+def test_judgement():
+    j, = judge(estimates_frame(new, known))
+    assert j.agree and str(j).startswith('estimated accuracy .') and j.lo<=j.value<=j.hi
+    one_class = Outputs(logits=answers(np.zeros(150, int), 4, 2, good=1.))
+    facts = facts_of(one_class, known)
+    assert facts.distance>.5>facts.by_chance
+    j, = judge(estimates_frame(one_class, known))
+    assert not j.agree and 'if the classes are as frequent as there, believe cot' in str(j)
+    few, = judge(estimates_frame(new.subset(slice(0, 20)), known))
+    assert '20 new samples are few' in few.reasons
+    alone, = judge(estimates_frame(new))
+    assert any('without labelled samples' in o for o in alone.reasons)
+
+def test_judgement_of_a_file(tmp_path):
+    frame = estimates_frame(new, known, model='mine', data='october')
+    frame.to_csv(tmp_path/'estimates.csv', index=False)
+    again = pd.read_csv(tmp_path/'estimates.csv', keep_default_na=False, na_values={c: '' for c in frame.select_dtypes('number')})
+    assert list(map(str, judge(again)))==list(map(str, judge(frame)))
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.setenv('COLUMNS', '80')
+    mine = ModuleType('my_models')
+    mine.make = make
+    monkeypatch.setitem(sys.modules, 'my_models', mine)
+    np.savez(tmp_path/'known.npz', images=images.numpy(), labels=labels.numpy())
+    np.save(tmp_path/'new.npy', images.numpy()[:60])
+    known.save(tmp_path/'saved.npz')
+    new.save(tmp_path/'told.npz')
+    return tmp_path
+
+def run(*args):
+    "Exit status, stdout and stderr"
+    out,err = io.StringIO(),io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err): status = main([*map(str, args), '--no-progress'])
+    return status,out.getvalue(),err.getvalue()
+
+def test_command(files):
+    own = '--model', 'my_models:make', '--known', files/'known.npz', '--new', files/'new.npy'
+    status,out,err = run('accuracy', *own, '--json', files/'a.json', '--report', files/'a.html')
+    assert (status,err)==(0,'')
+    assert out.startswith('labelled: 90 images, 3 classes') and 'new: 60 images without labels in new' in out
+    printed = [line for line in out.splitlines() if not line.startswith('wrote ')]
+    assert max(map(len, printed))<=80 and 'nan' not in out
+    answer = json.loads((files/'a.json').read_text())
+    assert answer['answer'].startswith('Estimated accuracy') and len(answer['tables']['estimates'])>8
+    assert '<html' in (files/'a.html').read_text()
+
+def test_command_of_outputs(files):
+    status,out,_ = run('accuracy', '--known-outputs', files/'saved.npz', '--new-outputs', files/'told.npz', '--metrics', 'doc')
+    assert status==0 and 'doc' in out and 'cot' not in out and 'only one metric' in out
+
+@pytest.mark.parametrize('args,why', [
+    (['--model','my_models:make'], '--known, --new is missing'), (['--metrics','dok'], "did you mean 'doc'"),
+    (['--known-outputs','nowhere/a.npz','--new-outputs','nowhere/b.npz'], 'no such file or folder: nowhere/a.npz'),
+    (['--coverage','1.5'], '--coverage must be between 0 and 1'), (['--plot','a.txt'], '--plot must name a file')])
+def test_command_refuses(args, why):
+    status,out,err = run('accuracy', *args)
+    assert status==2 and out=='' and len(err.splitlines())==1 and why in err
+
+def test_invariance(files):
+    "Its default output fits 80 columns, says what it takes before it begins, and ends with a predicted accuracy"
+    ask = '--models', 'my_models:make', '--images', files/'known.npz', '--metrics', 'entropy,rotation_invariance'
+    status,out,err = run('invariance', *ask, '--exterior', files/'known.npz', '--interior', 5, '--n-boot', 100)
+    assert (status,err)==(0,'') and max(map(len, out.splitlines()))<=80
+    passes = (5+1)*90*4
+    assert out.index(f'{passes:,} forward passes')<out.index('How well each metric')
+    assert 'it predicts an accuracy of' in ' '.join(out.split())
+    status,hurried,_ = run('invariance', *ask, '--minutes', 1e-6, '--n-boot', 0)
+    assert status==0 and '12 interior sets of 60 images' in ' '.join(hurried.split())
