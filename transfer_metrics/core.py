@@ -104,7 +104,7 @@ def as_features(
     "`x` as a matrix of finite numbers"
     t = as_matrix(x, name)
     low,high = torch.aminmax(t)
-    if math.isfinite(float(low)+float(high)): return t
+    if math.isfinite(low) and math.isfinite(high): return t
     finite = torch.cat([t[s].isfinite().all(1) for s in chunks(t)])
     infinite = (~finite).nonzero()
     bad = int(infinite[0])

@@ -586,7 +586,7 @@ def _homes(store, layers, several):
     "Folder of each layer: `store` itself, or a folder in it for each of several"
     if store is None: return {}
     store = Path(store)
-    bad = [k for k in layers if not k or Path(k).name!=k]
+    bad = [k for k in layers if not k or k=='..' or Path(k).name!=k]
     if several and bad: raise ValueError(f'`layer` {bad[0]!r} cannot be the name of a folder in `store`')
     homes = {k: store/k if several else store for k in layers}
     for p in homes.values(): _refuse_foreign(p)

@@ -400,17 +400,30 @@ class LookupState(JointState):
     def _again(self, read):
         "The samples at the second reading, with the numbers of their labels"
         known = len(self.targets)
-        n = int(self.counts.sum())
-        again = 0
+        counts = torch.zeros_like(self.counts)
+        mass = torch.zeros_like(self.joint[0])
         for batch in read():
             p,y = self._taken(*batch)
             where = renumber(self.targets, y.classes.tolist())
             if len(self.targets)>known:
                 raise ValueError('`labels` must be the same at each reading, '
                                  f'the second time there was also {self.targets[known]!r}')
-            again += len(p)
-            yield p,where.to(p.device)[y.codes]
+            codes = where.to(p.device)[y.codes]
+            counts += codes.bincount(minlength=known).to(counts)
+            mass += p.sum(0, dtype=torch.float64).to(mass.device)
+            yield p,codes
+        self._check_again(counts, mass)
+
+    def _check_again(self, counts, mass):
+        "Refuse a second reading whose samples of each label, or sums over all samples, are others than at the first"
+        n = int(self.counts.sum())
+        again = int(counts.sum())
         if n!=again: raise ValueError(f'there must be the same samples at each reading, got {n} and then {again}')
+        off = float((mass-self.joint.sum(0)).abs().max())
+        if torch.equal(counts, self.counts) and off<=1e-6*n: return
+        raise ValueError(f'there must be the same samples at each reading, got others of `{self.name}` and `labels` '
+                         'the second time: a loader that shuffles and drops some, or draws images anew? '
+                         'Pass the batches as an iterator, iter(batches), which is read once')
 
 # %% ../nbs/04_state.ipynb #be6b7009
 def _array(classes, codes):

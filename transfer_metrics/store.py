@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 import types
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import closing, contextmanager
@@ -523,13 +524,16 @@ class Checkpoint:
         replace:bool=False, # Whether to replace a file that is damaged or of another training; else a `ValueError`
     ):
         self.path = Path(path) if path else None
+        if self.path and not replace: self.path.parent.mkdir(parents=True, exist_ok=True)
         self.key = key
         self.replace = replace
 
     def load(self) -> dict|None: # What `save` was given, `None` if there is nothing yet
         "Read the state"
         if self.path is None or not self.path.exists(): return None
-        try: saved = torch.load(self.path, map_location='cpu', weights_only=True)
+        try:
+            with warnings.catch_warnings(action='ignore'): # of what is about to be refused
+                saved = torch.load(self.path, map_location='cpu', weights_only=True)
         except _damaged as e:
             kind = type(e).__name__
             return self._refuse(f'is not a checkpoint ({kind}); choose another path', e)

@@ -189,10 +189,19 @@ def load_dataset(
     return _finish(data, limit, seed)
 
 # %% ../../nbs/datasets/02_images.ipynb #06065b78
+def _model(name, weights):
+    "A torchvision classifier; random weights are the same ones each time"
+    from torchvision.models import get_model
+    if weights is not None: return get_model(name, weights=weights)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return get_model(name)
+
 def load_models(
     names:str|Iterable[str], # torchvision classifiers, a list or separated by commas
     *,
-    weights:str|None='DEFAULT', # Which pretrained weights, such as `DEFAULT` or `IMAGENET1K_V1`; `None` are random ones
+    # Which pretrained weights, such as `DEFAULT` or `IMAGENET1K_V1`; `None` are random ones, the same each time
+    weights:str|None='DEFAULT',
 ) -> dict[str, nn.Module]: # Models by name
     """torchvision classifiers by name; their weights are downloaded on first use
 
@@ -208,4 +217,4 @@ def load_models(
         if k not in known: raise ValueError(_guess(k, known, 'model'))
         have = torchvision.models.get_model_weights(k).__members__
         if weights not in (None, *have): raise ValueError(f'{k} has no weights {weights!r}, it has {", ".join(have)}')
-    return {k: torchvision.models.get_model(k, weights=weights) for k in names}
+    return {k: _model(k, weights) for k in names}

@@ -225,7 +225,8 @@ class Side(NamedTuple):
         dn = lengths[i]
         q0 = of(self.q[:,:-1], 0)
         dq = of(rise, 1)
-        return [n0+dn*((p-q0)/dq) for p in levels]
+        with np.errstate(over='ignore', invalid='ignore'): # levels beyond the edges, and infinite ones, are not used
+            return [n0+dn*((p-q0)/dq) for p in levels]
 
     def reach(self,
         p:np.ndarray, # Levels, shape `[r, m]`
@@ -234,8 +235,7 @@ class Side(NamedTuple):
         rows = zip(self.best, p, strict=True)
         edges = [best.searchsorted(levels) for best,levels in rows]
         i = np.array(edges)
-        with np.errstate(invalid='ignore'): # no edge is followed to an infinite level
-            n, = self.on_edge(i, p)
+        n, = self.on_edge(i, p)
         free = i==0
         never = i==self.q.shape[1]
         n = np.where(never, np.inf, n)

@@ -94,9 +94,8 @@ def _mean_level(s, lo, hi):
     y = _levels_at(s, x)
     if lo==hi: return y
     middle = (y[:,1:]+y[:,:-1])/2
-    width = np.diff(x)[:,None]
-    areas = middle@width
-    return areas/(hi-lo)
+    share = np.diff(x)[:,None]/(hi-lo)
+    return middle@share
 
 def common_sizes(
     base:Curve, # Without transfer

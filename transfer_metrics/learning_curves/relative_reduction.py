@@ -118,11 +118,12 @@ def _mean_symmetric(base, transfer):
     "Mean of the symmetric reduction along pieces, cut where the curves cross"
     c,d = base
     a,b = transfer
-    with np.errstate(divide='ignore', invalid='ignore'):
+    with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
         first = a-c
         last = b-d
         where = first/(first-last)
-        t = np.where(first*last<0, where, 1.)
+        crosses = np.sign(first)*np.sign(last)<0
+        t = np.where(crosses, where, 1.)
         cut = t<1
         n = np.where(cut, c+t*(d-c), d)
         m = np.where(cut, a+t*(b-a), b)

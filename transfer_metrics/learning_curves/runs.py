@@ -74,7 +74,9 @@ def _common_grid(n, perf):
         warnings.warn(f'{dropped} points outside {common}, are dropped', stacklevel=4)
     grid = np.unique(every[~outside])
     rows = [np.interp(grid, *run) for run in runs]
-    return Runs(grid, np.stack(rows))
+    between = np.stack(rows)
+    _check_numbers([(grid,o) for o in between])
+    return Runs(grid, between)
 
 # %% ../../nbs/learning_curves/08_runs.ipynb #bc568760
 def as_numbers(

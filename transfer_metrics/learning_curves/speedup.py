@@ -27,7 +27,7 @@ def ratio(
     array([1. , inf, 1.5])"""
     never = np.isinf(num)
     equal = np.where(never, np.nan, 1.)
-    with np.errstate(divide='ignore', invalid='ignore'):
+    with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
         quotient = num/den
     return np.where(num==den, equal, quotient)
 
@@ -54,7 +54,8 @@ def _f0(x):
     "$\\ln(1+x)/x$, for $x\\ge0$"
     safe = np.where(x>0, x, 1)
     zero = x==0
-    return np.log1p(x)/safe+zero
+    logs = np.where(x<np.inf, np.log1p(x), 0)
+    return logs/safe+zero
 
 def _f1(x):
     "$(1-f_0(x))/x$, for $x\\ge0$"
@@ -80,8 +81,10 @@ def mean_ratio(
         x = (d-c)/c
         flat = a*_f0(x)
         rise = (b-a)*_f1(x)
-        inner = (flat+rise)/c
+        near = (flat+rise)/c
         slopes = b/d
+        far = (a*(np.log(d)-np.log(c))+b-a)/(d-c) # the same where x is beyond float64
+    inner = np.where(x<np.inf, near, far)
     free = np.where(b>0, np.inf, 1.)
     both_from_0 = np.where(d>0, slopes, free)
     from_0 = np.where(a>0, np.inf, both_from_0)
@@ -164,11 +167,11 @@ def mean_over_levels(
     lo = np.minimum(*ends)
     hi = np.maximum(*ends)
     pieces = _pieces(b, t, lo, hi)
-    parts = pieces.length*on_pieces(pieces.base, pieces.transfer)
     length = (hi-lo)[:,0]
-    total = _totals(pieces.row, parts, len(length))
-    with np.errstate(divide='ignore', invalid='ignore'):
-        mean = total/length
+    share = pieces.length/length[pieces.row]
+    along = on_pieces(pieces.base, pieces.transfer)
+    parts = np.where(np.isinf(along), along, share*along) # however short the piece
+    mean = _totals(pieces.row, parts, len(length))
     point = length==0
     if point.any():
         there = at_level(b.reach(lo), t.reach(lo))

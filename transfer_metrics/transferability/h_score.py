@@ -13,7 +13,8 @@ import torch
 from ..cautions import Sizes, of_covariance, warn
 from ..checks import one_of
 from ..core import ArrayLike, as_features, as_labels, chunks
-from ..linalg import Moments, centred, eigenpairs, inverse_std, mean_shift, power2, spectrum
+from transfer_metrics.linalg import (Moments, centred, column_power2, eigenpairs, inverse_std, mean_shift, one_thread,
+    power2, spectrum)
 from ..registry import metric
 from ..state import by_moments
 
@@ -25,7 +26,7 @@ def _shrinkage(trace, square, fourth, n, d):
     distance = float(square-trace**2/d)
     rounding = d*eps*float(square)
     if distance<=rounding: return 0.
-    alpha = max(0., chance)/distance
+    alpha = max(d*eps, chance/distance) # less is rounding, and no ridge at all would let in what is rounding
     return min(1., alpha)
 
 # %% ../../nbs/transferability/03_h_score.ipynb #84d665b6
@@ -62,6 +63,16 @@ def _explained(A, S, counts, n):
     shares = Z.square()/counts
     return float(shares.sum())
 
+def _check_small(G, S, mean, n):
+    "Refuse features that vary, but too little for their squares; only sums of batches have such"
+    rounding = n**2*torch.finfo(torch.float64).eps*mean.abs()
+    varies = S.abs().amax(0)>rounding
+    lost = varies&(G.diagonal()<1e-280)
+    if not lost.any(): return
+    first = int(lost.nonzero()[0])
+    raise ValueError('`features` must vary by more than 1e-140, or not at all, to be added up batch by batch, '
+                     f'column {first} does not; multiply it by a constant')
+
 def _factor(n, ddof):
     "What the score is multiplied by if the covariance of the class means divides by `n - ddof`"
     if ddof>=n: raise ValueError(f'`ddof` must be smaller than the number of samples, {n}, got {ddof}')
@@ -88,6 +99,7 @@ def _from_moments(
         G *= 1-alpha
         G.diagonal().add_(ridge)
     else: # equal variances: the plain score does not depend on them, its rounding does
+        if not shrinkage: _check_small(G, S, mean, n)
         s = inverse_std(G.diagonal(), mean, n, d)
         S *= s
         G *= s
@@ -127,6 +139,14 @@ def _wide(x, y, c, shrink):
     return float(shares.sum())
 
 # %% ../../nbs/transferability/03_h_score.ipynb #8654b664
+def _in_range(x, shrink):
+    "Features whose squares can be added up: the plain score may scale each of them, the shrunk one all by one factor"
+    if shrink:
+        scale = power2(x)
+        return x if scale==1 else x.double()*scale
+    scales = column_power2(x)
+    return x if (scales==1).all() else x*scales
+
 def _check(shrinkage, **_):
     "Refuse an unknown kind of shrinkage"
     one_of(shrinkage, 'shrinkage', (None,'ledoit_wolf'))
@@ -159,9 +179,9 @@ def h_score(
     y,classes = as_labels(labels, n=n, device=x.device)
     c = len(classes)
     if not shrink: warn(of_covariance(math.nan, Sizes(n, d, c_t=c), {'shrinkage': None}))
-    k = power2(x)
-    if k!=1: x = x.double()*k
-    if n<d: return _factor(n, ddof)*_wide(x, y, c, shrink)
-    m = Moments(mean_shift(x), c, norms=shrink)
-    m.update(x, y)
-    return _from_moments(m, shrinkage=shrinkage, ddof=ddof)
+    x = _in_range(x, shrink)
+    with one_thread(n*d*min(n, d)<2**26):
+        if n<d: return _factor(n, ddof)*_wide(x, y, c, shrink)
+        m = Moments(mean_shift(x), c, norms=shrink)
+        m.update(x, y)
+        return _from_moments(m, shrinkage=shrinkage, ddof=ddof)

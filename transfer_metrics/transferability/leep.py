@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from ..cautions import by_chance
 from ..core import ArrayLike, Labels, as_labels, as_matrix, check_simplex, like
-from ..linalg import class_dots, class_sums
+from ..linalg import class_dots, class_sums, one_thread
 from ..registry import metric
 from ..state import by_joint
 
@@ -64,7 +64,7 @@ def _entropy(counts):
 def _logs(table:Tensor, p:Tensor, codes:Tensor) -> float:
     "Sum of the logarithms of what samples look up"
     true_prob = class_dots(p, codes, table)
-    return float(true_prob.log().sum())
+    with one_thread(len(p)<2**20): return float(true_prob.log().sum())
 
 def _score(logs:float, counts:Tensor, *, chance_corrected:bool) -> float:
     "LEEP from the sum of the logarithms and the samples of each label"

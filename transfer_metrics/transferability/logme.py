@@ -19,7 +19,7 @@ from ..cautions import of_evidence
 from .max_evidence import max_evidence
 from ..checks import same_width
 from ..core import ArrayLike, as_features, as_labels, as_tensor
-from ..linalg import Moments, Spectrum, moment_spectrum, power2, spectrum
+from ..linalg import Moments, Spectrum, moment_spectrum, one_thread, power2, spectrum
 from ..registry import metric
 from ..state import MomentState
 
@@ -102,17 +102,23 @@ def evidence(
 ) -> pd.DataFrame: # One row a class or target: `target, value, alpha, beta, gamma, boundary`
     """Maximum of the log evidence per sample for each class or target, with the precisions at which it is reached
 
-    Eq. 2 of [You et al. 2021](https://arxiv.org/abs/2102.11005)
+    Eq. 2 of [You et al. 2021](https://arxiv.org/abs/2102.11005).
+    Precisions beyond the range of `float64` are 0 or `inf`
     """
     x = as_features(features)
     n,d = x.shape
-    targets = _project(x, labels, regression)
+    unit = power2(x)
+    if unit!=1: x = x.double()*unit
+    with one_thread(n*d*min(n, d)<2**26):
+        targets = _project(x, labels, regression)
+        best = max_evidence(targets.spec, n, d)
     scale = targets.scale
     lam = targets.spec.values
-    best = max_evidence(targets.spec, n, d)
     value = _values(best, scale)
-    alpha = 1/best.signal/scale**2
-    beta = 1/best.noise/scale**2
+    log_beta = -best.noise.log()-2*scale.log()
+    log_alpha = -best.signal.log()-2*scale.log()-2*math.log(unit)
+    alpha = log_alpha.exp()
+    beta = log_beta.exp()
     u = lam.log()-best.t.log()[:,None]
     gamma = torch.sigmoid(u).sum(1)
     columns = dict(target=targets.names)

@@ -63,14 +63,23 @@ def _density(Q, logdet, n):
     fit = (2*math.pi*noise).log()+1
     return -.5*(fit+logdet/n)
 
-def _unexplained(spec, z, n, d):
-    "How much of each column no feature reaches, and whether that is nothing"
-    rest = spec.counts-z.sum(1)
+def _shared_out(spec, z, n, d):
+    "Squares `z` of each column and its rest, corrected so that they add up, and whether the rest is exactly nothing"
     eps = torch.finfo(torch.float64).eps
-    rounding = 10*max(n, d)*eps*spec.counts
-    exact = (rest<=rounding)|spec.full
-    rest = torch.where(exact, 0., rest)
-    return rest,exact
+    weights = (z/spec.values).sum(1) # squared length of the weights that fit the column
+    of_gram = 2*eps*spec.values[-1]*weights # what they make of rounding in the Gram matrix
+    nearly = math.sqrt(eps)*spec.counts # a fit to half the digits
+    rounding = 10*max(n, d)*eps*spec.counts+torch.minimum(of_gram, nearly)
+    rest = spec.counts-z.sum(1)
+    fits = rest.abs()<=rounding
+    exact = fits|spec.full
+    left = torch.where(exact, 0., rest.abs())
+    excess = torch.where(fits, 0., left-rest)
+    weaker = z.cumsum(1)-z # in directions that are weaker than each, where nearly all of the error is
+    taken = (excess[:,None]-weaker).clamp(min=0)
+    z = z-torch.minimum(taken, z)
+    z[:,0] -= excess.clamp(max=0)
+    return z,left,exact
 
 def _grid(lam, n):
     "Values of $\\log t$ from far below the features to far above them"
@@ -142,7 +151,7 @@ def max_evidence(
     flat = _flat(spec, n)
     if not len(spec.values): return flat
     z = spec.proj.T.square()
-    rest,exact = _unexplained(spec, z, n, d)
+    z,rest,exact = _shared_out(spec, z, n, d)
     best = _between(spec.values, z, rest, n)
     always = torch.ones_like(exact)
     best = _or_limit(best, flat, always)

@@ -29,10 +29,10 @@ def _from_pairs(z, joint):
 
 def _from_joint(joint, counts):
     "Soft NCE from the sums of the rows of each label, shape `[c_t, c_s]`, and the samples of each label"
-    share = joint/joint.sum(0)
-    given_source = torch.where(joint>0, share, 1.)
-    total = (joint*given_source.log()).sum()
-    return float(total/int(counts.sum()))
+    mass = joint.sum(0)
+    logs = joint.log()-mass.log() # their quotient may be too small for float64
+    parts = torch.where(joint>0, joint*logs, 0.)
+    return float(parts.sum()/int(counts.sum()))
 
 def _pairs(predicted, labels):
     "Pairs of labels that occur, as numbers, and how often; source and target labels"

@@ -69,6 +69,7 @@ def _largest(W, start):
     if float(x.norm())<=noise:
         eigenvalues = torch.linalg.eigvalsh(W)
         return float(eigenvalues[-1])
+    x /= x.norm()
     for _ in range(3):
         y = W@x
         y /= y.norm()
