@@ -29,7 +29,6 @@ myst_heading_anchors = 4
 smartquotes_action = 'D'   # dashes only: quotes in docments are often code
 mathjax3_config = {'chtml': {'scale': .93}}
 add_module_names = False
-autodoc_preserve_defaults = True
 autodoc_typehints = 'none'
 
 html_theme, pygments_style, pygments_dark_style = 'furo', 'github-light', 'github-dark'

@@ -14,8 +14,8 @@ quick = {
     'curves': 'curves --n-boot 200 --no-progress',
     'loss-data': 'loss-data --n-points 4 --n-seeds 2 --train-steps 50 --no-progress',
     'study': 'study correlation --tasks 12 --n-boot 100 --no-progress',
-    'invariance': 'invariance --interior 4 --metrics average_confidence,nuclear_norm --n-boot 100 --no-progress'}
-ours = [k for k in quick if k!='invariance']
+    'invariance': 'invariance --interior 4 --metrics average_confidence,nuclear_norm --n-boot 100 --no-progress',
+    'accuracy': 'accuracy --n-boot 50 --no-progress'}
 
 @pytest.fixture(scope='module')
 def arrays(tmp_path_factory):
@@ -52,7 +52,7 @@ def fits(text, width):
 def test_every_command_is_here(name): assert name in all_commands()
 
 @pytest.mark.filterwarnings('default')
-@pytest.mark.parametrize('name', ours)
+@pytest.mark.parametrize('name', quick)
 def test_example(name, tmp_path):
     "At 80 and 120 columns; the answer, what it rests on, the next command and the page come last; files hold the same"
     paths = {k: tmp_path/f'{name}.{end}' for k,end in dict(csv='csv', json='json', plot='png', report='html').items()}
@@ -126,6 +126,10 @@ refused = {
     'curves {d}/curves.csv': '--by',
     'loss-data --whiten grey': '--whiten must be',
     'loss-data --features {d}/good.npy': '--labels',
+    'accuracy --metrics lepp': 'transfer-metrics help accuracy lists them',
+    'accuracy --model resnet81 --known {d} --new {d}': 'resnet18',
+    'accuracy --model resnet18': '--known, --new is missing',
+    'invariance --models resnet81 --images {d}': 'resnet18',
     'study correlation --metrics lepp': "did you mean 'leep'",
     'study correlation --tasks 1': '--tasks must be 2 or more',
     'rnk': "did you mean 'rank'"}

@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
+from fastcore.meta import delegates
 from .answers import Answer
 from .common import classifiers, command, names_in, numbers_in, one_thread, read_array
+from .inputs import check_device, check_models
 
 # %% ../../nbs/cli/17_accuracy.ipynb #47bc25be
 def existing(
@@ -40,6 +42,8 @@ def _check(o):
     if o.n_boot<0 or o.batch_size<1 or o.most<1:
         raise ValueError('--n-boot must be 0 or more, --batch-size and --most 1 or more')
     for option in ('known','new','known_outputs','new_outputs'): existing(getattr(o, option), option.replace('_', '-'))
+    check_models(o.model, 'model')
+    check_device(o.device)
     pairs = len(names_in(o.known_outputs)),len(names_in(o.new_outputs))
     if pairs[0]!=pairs[1]:
         raise ValueError('--known-outputs and --new-outputs must name as many files, one a model, in the same order, '
@@ -51,7 +55,7 @@ def _metrics(o):
     from transfer_metrics.invariance.label_free import label_free_metrics, of_images
     there = [k for k,m in label_free_metrics().items() if of_images(m.metric)]
     there.append('agreement_on_the_line')
-    for k in names_in(o.metrics): known(k, there, '--metrics: metric')
+    for k in names_in(o.metrics): known(k, there, 'metric', see='transfer-metrics help accuracy')
     return names_in(o.metrics) or None
 
 # %% ../../nbs/cli/17_accuracy.ipynb #ffeb2931
@@ -230,7 +234,15 @@ def _go_on(o):
     return f'transfer-metrics invariance --models {o.model} --images {o.known}'
 
 # %% ../../nbs/cli/17_accuracy.ipynb #1ae76ef3
-@command()
+_groups = {'Models': 'model weights',
+    'Images': 'known new classes mean std size root',
+    'Saved outputs': 'known_outputs new_outputs',
+    'Estimates': 'metrics most coverage n_boot'}
+_examples = ['accuracy', 'accuracy --model resnet18 --known photos/test --new incoming --size 224',
+    'accuracy --known-outputs known.npz --new-outputs new.npz --report accuracy.html']
+
+@command(groups=_groups, examples=_examples, area='invariance')
+@delegates(Answer.deliver)
 def accuracy(
     # torchvision classifier, or module:function or module:function=weights.pth; several separated by commas
     model:str='',
@@ -252,14 +264,11 @@ def accuracy(
     n_boot:int=200, # resamples of the samples, for intervals; 0 for none
     coverage:float=.95, # nominal coverage of the intervals
     seed:int=0, # of the choice and the resamples
-    csv:str='', # write the estimates to this file
-    json:str='', # write estimates, settings and the answer to this file
-    plot:str='', # write the figure to this file
-    report:str='', # write all of it to this file as one HTML page
     progress:bool=True, # show progress
+    **files:str # where results are written: `csv`, `json`, `plot` and `report`
 ) -> None: # Nothing: tables and the answer on stdout, files where asked for
     "Predict the accuracy of a model on images without labels; with no arguments, on digits in fog"
-    options = dict(locals())
+    options:dict[str,Any] = {k: v for k,v in locals().items() if k!='files'}|files
     o = SimpleNamespace(**options)
     a = Answer('accuracy', options)
     _check(o)
@@ -269,4 +278,4 @@ def accuracy(
     _answer(a, frame, coverage)
     a.next(_go_on(o))
     a.page('cli/accuracy.html')
-    a.deliver(csv, json, plot, report)
+    a.deliver(**files)

@@ -6,13 +6,15 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/inputs.html.md"""
 
 # %% auto #0
 __all__ = ['metric_args', 'score_names', 'check_names', 'torchvision_models', 'check_models', 'check_device', 'check_file',
-           'files_in', 'read_table', 'read_file']
+           'files_in', 'read_table', 'read_file', 'configured']
 
 # %% ../../nbs/cli/13_inputs.ipynb #962cb74d
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from importlib.util import find_spec
+from inspect import signature
+from json import loads
 from pathlib import Path
 from typing import Any
 from ..checks import known
@@ -68,12 +70,13 @@ def torchvision_models() -> list[str]: # Empty where torchvision is arranged in 
 
 def check_models(
     text:str, # Names of torchvision models or `module:function=weights`, separated by commas
+    option:str='models', # Which option names them
 ) -> None: # Nothing, or `ValueError`
     "Refuse models that there are not, and files of weights"
     for k in names_in(text):
         where,_,weights = k.partition('=')
         if weights and not Path(weights).is_file():
-            raise ValueError(f'--models {where}: no such file of weights: {weights}')
+            raise ValueError(f'--{option} {where}: no such file of weights: {weights}')
         if ':' not in where and torchvision_models(): known(where.lower(), torchvision_models(), 'model')
 
 # %% ../../nbs/cli/13_inputs.ipynb #aaf14de9
@@ -180,3 +183,42 @@ def read_file(
     except (OSError,EOFError,ValueError) as e:
         if str(path) in str(e): raise
         raise ValueError(f'{path} is not a {kind} file of numbers or text: {e}') from None
+
+# %% ../../nbs/cli/13_inputs.ipynb #eba6ab44
+def _defaults(f):
+    "Default of each argument of a command"
+    return {k: p.default for k,p in signature(f).parameters.items()}
+
+def _text(value): return ','.join(map(str, value)) if isinstance(value, list) else value
+
+def _in_file(path):
+    "The options in a JSON file, named as arguments"
+    if not Path(path).is_file(): raise ValueError(f'no such file: {path}')
+    given = loads(Path(path).read_text())
+    if not isinstance(given, dict):
+        raise ValueError(f'{path} must hold a JSON object of options, got {type(given).__name__}')
+    return {k.replace('-', '_'): _text(v) for k,v in given.items()}
+
+def _check_option(path, name, value, defaults):
+    "Refuse an option that there is not, or of another kind"
+    names = [k for k in defaults if k!='config']
+    if name not in names:
+        raise ValueError(f'{path}: unknown option {name!r}; there are {", ".join(names)}')
+    kind = type(defaults[name])
+    whole_number = kind is float and isinstance(value, int)
+    if isinstance(value, kind) or whole_number: return
+    raise ValueError(f'{path}: {name} must be a {kind.__name__}, got {value!r}')
+
+def configured(
+    f:Callable, # A command
+    given:Mapping[str,Any], # Its options, of the command line
+    path:str='', # A JSON file with more of them; '' for none
+) -> dict[str,Any]: # Every option: of the command line, else of the file, else as the command has it
+    "Options of a JSON file under those of the command line"
+    defaults = _defaults(f)
+    options = defaults|given
+    if not path: return options
+    in_file = _in_file(path)
+    for k,v in in_file.items(): _check_option(path, k, v, defaults)
+    free = {k: v for k,v in in_file.items() if options[k]==defaults[k]}
+    return options|free

@@ -10,49 +10,14 @@ __all__ = ['invariance']
 # %% ../../nbs/cli/06_invariance.ipynb #2d3072d7
 import math
 from collections.abc import Mapping
-from inspect import signature
-from json import loads
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
+from fastcore.meta import delegates
 from .accuracy import existing
 from .answers import Answer
 from .common import classifiers, command, names_in, numbers_in, one_thread, unnamed, write
+from .inputs import check_device, check_models, configured
 from .plan import asked, fewer, less, lasting, passes, planned, timed, views
-
-# %% ../../nbs/cli/06_invariance.ipynb #95622931
-def _defaults(f):
-    "Default of each argument of a command"
-    return {k: p.default for k,p in signature(f).parameters.items()}
-
-def _text(value): return ','.join(map(str, value)) if isinstance(value, list) else value
-
-def _in_file(path):
-    "The options in a JSON file, named as arguments"
-    if not Path(path).is_file(): raise ValueError(f'no such file: {path}')
-    given = loads(Path(path).read_text())
-    if not isinstance(given, dict):
-        raise ValueError(f'{path} must hold a JSON object of options, got {type(given).__name__}')
-    return {k.replace('-', '_'): _text(v) for k,v in given.items()}
-
-def _check_option(path, name, value, defaults):
-    "Refuse an option that there is not, or of another kind"
-    names = [k for k in defaults if k!='config']
-    if name not in names:
-        raise ValueError(f'{path}: unknown option {name!r}; there are {", ".join(names)}')
-    kind = type(defaults[name])
-    whole_number = kind is float and isinstance(value, int)
-    if isinstance(value, kind) or whole_number: return
-    raise ValueError(f'{path}: {name} must be a {kind.__name__}, got {value!r}')
-
-def _configured(options, path):
-    "Options of a JSON file under those of the command line"
-    if not path: return options
-    defaults = _defaults(invariance)
-    given = _in_file(path)
-    for k,v in given.items(): _check_option(path, k, v, defaults)
-    free = {k: v for k,v in given.items() if options[k]==defaults[k]}
-    return options|free
 
 # %% ../../nbs/cli/06_invariance.ipynb #a1689912
 class _Material(NamedTuple):
@@ -234,7 +199,15 @@ _reading = (
     'another kind. A negative R² outside means that the mean accuracy would have been the better guess.')
 
 # %% ../../nbs/cli/06_invariance.ipynb #4d31b077
-@command()
+_groups = {'Models': 'models weights',
+    'Image sets': 'images exterior source train limit mean std size root',
+    'What is measured': 'metrics interior permutations minutes'}
+_examples = ['invariance',
+    'invariance --models resnet18 --images photos/test --exterior photos/rain,photos/night --size 224',
+    'invariance --models mine:net=net.pth --images photos.npz --store sets.csv --report lines.html']
+
+@command(groups=_groups, examples=_examples, area='invariance')
+@delegates(Answer.deliver)
 def invariance(
     models:str='', # torchvision classifiers, or module:function or module:function=weights.pth, separated by commas
     # pretrained weights of torchvision classifiers: DEFAULT, a name such as IMAGENET1K_V1, or none
@@ -262,15 +235,13 @@ def invariance(
     store:str='', # file (csv) to keep results in, and to take known ones from
     recalculate_results:bool=False, # measure again what the file has
     config:str='', # JSON file with any of these options; those on the command line come first
-    csv:str='', # write the metrics of each set to this file
     fits:str='', # write the table of fits to this file
-    json:str='', # write metrics, fits, predictions, settings and the answer to this file
-    plot:str='', # write accuracy against each metric as a picture to this file
-    report:str='', # write all of it to this file as one HTML page
     progress:bool=True, # show progress
+    **files:str # where results are written: `csv`, `json`, `plot` and `report`
 ) -> None: # Nothing: tables and the answer on stdout, files where asked for
     "Predict accuracy without labels, and say how well that works; with no arguments, on embedded digits"
-    options = _configured(dict(locals()), config)
+    given:dict[str,Any] = {k: v for k,v in locals().items() if k!='files'}
+    options = configured(invariance, given|files, config)
     o = SimpleNamespace(**options)
     a = Answer('invariance', options)
     _check(o)
@@ -288,7 +259,7 @@ def invariance(
     else: a.next('transfer-metrics invariance --models resnet18 --images LABELLED --exterior OTHERS --size 224')
     a.page('cli/invariance.html')
     if o.fits: write(o.fits, scores.to_csv(index=False))
-    a.deliver(o.csv, o.json, o.plot, o.report)
+    a.deliver(**{k: options[k] for k in ('csv','json','plot','report')})
 
 def _check(o):
     "Refuse options that make no sense"
@@ -298,3 +269,5 @@ def _check(o):
     if o.recalculate_results and not o.store:
         raise ValueError('--recalculate-results needs --store, the file of results')
     for option in ('images','exterior','source','train'): existing(getattr(o, option), option)
+    check_models(o.models)
+    check_device(o.device)
