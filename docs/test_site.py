@@ -95,7 +95,7 @@ def test_from_landing_page_to_a_result(site, browser):
     go(browser, 'Learning curves from a CSV', '.sidebar-tree')
     assert 'handicap' in wait(browser, '.cell_output table')[-1].text
     go(browser, 'A model in production', '.sidebar-tree')
-    assert 'estimated accuracy' in wait(browser, '.cell_output table')[0].text
+    assert 'estimated_accuracy' in wait(browser, '.cell_output table')[0].text
 
 def test_tour_shows_everything(site, browser):
     "Four questions, each with an output; captions below the figures, which have texts of their own"
