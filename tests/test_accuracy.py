@@ -173,7 +173,7 @@ def test_command_of_outputs(files):
     assert status==0 and 'doc' in out and 'cot' not in out and 'only one metric' in out
 
 @pytest.mark.parametrize('args,why', [
-    (['--model','my_models:make'], '--known, --new is missing'), (['--metrics','dok'], "did you mean 'doc'"),
+    (['--model','my_models:make'], '--known, --new is missing'), (['--metrics','dok'], "there are atc, atc_entropy, average_confidence"),
     (['--known-outputs','nowhere/a.npz','--new-outputs','nowhere/b.npz'], 'no such file or folder: nowhere/a.npz'),
     (['--coverage','1.5'], '--coverage must be between 0 and 1'), (['--plot','a.txt'], '--plot must name a file')])
 def test_command_refuses(args, why):

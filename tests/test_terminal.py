@@ -126,7 +126,7 @@ refused = {
     'curves {d}/curves.csv': '--by',
     'loss-data --whiten grey': '--whiten must be',
     'loss-data --features {d}/good.npy': '--labels',
-    'accuracy --metrics lepp': 'transfer-metrics help accuracy lists them',
+    'accuracy --metrics lepp': 'average_confidence, cot, doc',
     'accuracy --model resnet81 --known {d} --new {d}': 'resnet18',
     'accuracy --model resnet18': '--known, --new is missing',
     'invariance --models resnet81 --images {d}': 'resnet18',

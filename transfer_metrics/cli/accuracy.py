@@ -51,11 +51,11 @@ def _check(o):
 
 def _metrics(o):
     "The estimators asked for, `None` for all"
-    from transfer_metrics.checks import known
     from transfer_metrics.invariance.label_free import label_free_metrics, of_images
     there = [k for k,m in label_free_metrics().items() if of_images(m.metric)]
     there.append('agreement_on_the_line')
-    for k in names_in(o.metrics): known(k, there, 'metric', see='transfer-metrics help accuracy')
+    for k in names_in(o.metrics):
+        if k not in there: raise ValueError(f'--metrics: unknown metric {k!r}; there are {", ".join(there)}')
     return names_in(o.metrics) or None
 
 # %% ../../nbs/cli/17_accuracy.ipynb #ffeb2931
@@ -241,7 +241,7 @@ _groups = {'Models': 'model weights',
 _examples = ['accuracy', 'accuracy --model resnet18 --known photos/test --new incoming --size 224',
     'accuracy --known-outputs known.npz --new-outputs new.npz --report accuracy.html']
 
-@command(groups=_groups, examples=_examples, area='invariance')
+@command(groups=_groups, examples=_examples)
 @delegates(Answer.deliver)
 def accuracy(
     # torchvision classifier, or module:function or module:function=weights.pth; several separated by commas

@@ -206,7 +206,7 @@ _examples = ['invariance',
     'invariance --models resnet18 --images photos/test --exterior photos/rain,photos/night --size 224',
     'invariance --models mine:net=net.pth --images photos.npz --store sets.csv --report lines.html']
 
-@command(groups=_groups, examples=_examples, area='invariance')
+@command(groups=_groups, examples=_examples)
 @delegates(Answer.deliver)
 def invariance(
     models:str='', # torchvision classifiers, or module:function or module:function=weights.pth, separated by commas
