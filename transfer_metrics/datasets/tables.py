@@ -93,7 +93,7 @@ def published(
     >>> import transfer_metrics as tm
     >>> table = tm.datasets.published('tll')
     >>> table.query('metric=="accuracy" and data=="CIFAR10"').nlargest(1, 'value').model.item()
-    'densenet201'
+    'resnet152'
     >>> table.attrs['licence']
     'MIT'
     """
