@@ -1,6 +1,7 @@
 """Killed at any moment, resumed: what an undisturbed run gives, bit for bit, and at most one item computed twice
 
 Two kills of each; `KILLS=50 python -m pytest tests/test_kill.py` makes so many. Nothing of a damaged or foreign file is taken for a result."""
+import ctypes
 import os
 import pickle
 import resource
@@ -207,7 +208,7 @@ def test_truncated_or_garbled(name, undisturbed, tmp_path, monkeypatch):
             with pytest.raises(ValueError, match='`checkpoint` .*choose another path'): f(path)
         else: same(f(path), expected)
 
-@pytest.mark.parametrize('name', tables)
+@pytest.mark.parametrize('name', calls)
 def test_disk_full_in_the_middle(name, undisturbed, tmp_path, monkeypatch):
     "An `OSError`; when there is room again, the same call goes on"
     f,*_ = calls[name]
@@ -264,3 +265,40 @@ def test_no_such_folder_can_be_made(name, tmp_path, monkeypatch):
     (tmp_path/'file').write_text('')
     with pytest.raises((OSError,ValueError), match='file'): calls[name][0](tmp_path/'file'/'store')
     assert not counted(tmp_path/'log')
+
+def powerless():
+    "What a user who is not root may do"
+    if os.geteuid(): return
+    libc = ctypes.CDLL(None, use_errno=True)
+    version = 0x20080522
+    header = (ctypes.c_uint32*2)(version, 0)
+    no_capabilities = (ctypes.c_uint32*6)()
+    if libc.capset(header, no_capabilities): raise OSError(ctypes.get_errno(), 'capset')
+
+def refused(f, path):
+    "Whether `f` ends with an error that names the path"
+    powerless()
+    try: f(path)
+    except PermissionError as e: os._exit(7 if str(path) in str(e) else 1)
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), 'capset'), reason='not on Linux')
+@pytest.mark.parametrize('name', calls)
+def test_folder_that_cannot_be_written(name, undisturbed, tmp_path, monkeypatch):
+    "Refused before anything is computed; but what is known is read"
+    f,items,_ = calls[name]
+    expected,_ = undisturbed(name)
+    monkeypatch.setenv('COUNTED', str(tmp_path/'log'))
+    folder = tmp_path/'folder'
+    folder.mkdir(mode=0o555)
+    assert ended(child(refused, f, folder/'store'))==7
+    assert not counted(tmp_path/'log')
+    if name=='outputs': return # always computed
+    folder.chmod(0o755)
+    f(folder/'store')
+    folder.chmod(0o555)
+    (folder/'store').chmod(0o444)
+    def known():
+        powerless()
+        same(f(folder/'store'), expected)
+    assert ended(child(known))==0
+    assert counted(tmp_path/'log')==items
