@@ -8,6 +8,7 @@ import resource
 import signal
 import time
 import traceback
+from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,6 +22,7 @@ from transfer_metrics.invariance.evaluation import evaluate
 from transfer_metrics.loss_data.estimator import loss_data_curve
 from transfer_metrics.model_selection.ranking import score_models
 from transfer_metrics.models import Outputs, outputs
+from transfer_metrics.progress import live, tqdm
 from transfer_metrics.transferability.leep import leep
 
 pytestmark = pytest.mark.skipif(not hasattr(os, 'fork'), reason='needs fork')
@@ -302,3 +304,22 @@ def test_folder_that_cannot_be_written(name, undisturbed, tmp_path, monkeypatch)
         same(f(folder/'store'), expected)
     assert ended(child(known))==0
     assert counted(tmp_path/'log')==items
+
+def held():
+    "A worker that is killed while it makes a bar"
+    type(tqdm(disable=True)).get_lock().acquire()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+@pytest.mark.parametrize('bars', [nullcontext, live])
+def test_killed_while_it_makes_a_bar(bars):
+    "The process that started it makes its own all the same"
+    def late(*_): raise TimeoutError('waits for a lock that nobody gives back')
+    before = signal.signal(signal.SIGALRM, late)
+    with bars():
+        tqdm(disable=True)
+        assert ended(child(held))==-signal.SIGKILL
+        signal.alarm(10)
+        try: tqdm(disable=True)
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, before)

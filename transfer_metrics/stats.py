@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri, stdtrit
-from tqdm.auto import tqdm
+from .progress import tqdm
 from .core import ArrayLike, as_tensor
 
 # %% ../nbs/08_stats.ipynb #f9d78d22

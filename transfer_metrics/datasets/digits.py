@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
-from tqdm.auto import tqdm
+from ..progress import tqdm
 from ..models import draw_weights
 from ..store import Checkpoint, fingerprint
 

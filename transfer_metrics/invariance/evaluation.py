@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import nn
-from tqdm.auto import tqdm
+from ..progress import tqdm
 from ..checks import instance, known, whole
 from ..datasets.digits import digits_source_task, digits_task, digits_zoo
 from ..models import Outputs, forward

@@ -19,7 +19,7 @@ from os import PathLike
 from typing import Any
 import numpy as np
 import pandas as pd
-from tqdm.auto import tqdm
+from ..progress import tqdm
 from .. import stats
 from ..cautions import counted, saturated, sizes
 from ..checks import one_of
