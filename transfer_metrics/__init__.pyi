@@ -16,6 +16,7 @@ from . import model_selection as model_selection
 from . import models as models
 from . import neighbours as neighbours
 from . import plots as plots
+from . import progress as progress
 from . import public as public
 from . import samples as samples
 from . import state as state

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from tqdm.auto import tqdm
+from .progress import tqdm
 from .core import ArrayLike, as_tensor
 from .samples import Samples, batch_labels
 from .store import atomic

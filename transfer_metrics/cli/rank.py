@@ -8,7 +8,6 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/rank.html.md"""
 __all__ = ['rank']
 
 # %% ../../nbs/cli/03_rank.ipynb #3ec7ad73
-import sys
 from types import SimpleNamespace
 from fastcore.meta import delegates
 from .answers import Answer
@@ -16,6 +15,7 @@ from .common import as_options, command, names_in, saved_outputs, share_of
 from .inputs import check_device, check_models, check_names, files_in, score_names
 from .labelled import LabelledImages, found_in, given_outputs, model_outputs, paired_files
 from .labelled import run_device
+from .tables import told
 from .words import accuracy_words, estimate_text, ranking_words
 
 # %% ../../nbs/cli/03_rank.ipynb #58473200
@@ -39,7 +39,7 @@ def _allowed(metrics, outs):
     left_out = [k for k,v in lacks.items() if v]
     if metrics and left_out and not place().rank:
         wanting = sorted(set().union(*lacks.values()))
-        print(f'transfer-metrics: left out {", ".join(left_out)}, for want of {", ".join(wanting)}', file=sys.stderr)
+        told(f'left out {", ".join(left_out)}, for want of {", ".join(wanting)}')
     return {k: f for k,f in known.items() if k not in left_out}
 
 def _shrunk(fs, shrinkage):
@@ -105,7 +105,7 @@ def _show_scores(a, scores, what):
     for text in _cautions(scores, ranks.attrs['left_out']): a.note(text)
     for r in scores[scores.error!=''].itertuples():
         why = as_options(r.error, a.options)
-        print(f'transfer-metrics: {r.model}, {r.metric}: {why}', file=sys.stderr)
+        told(f'{r.model}, {r.metric}: {why}')
 
 def _show_agreement(a, scores, accuracy):
     "How well the scores agree with accuracy; the table of it"

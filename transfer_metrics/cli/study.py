@@ -8,7 +8,6 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/study.html.md"""
 __all__ = ['study']
 
 # %% ../../nbs/cli/07_study.ipynb #51692027
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from .common import as_options, classifiers, command, names_in, numbers_in, one_
 from .common import saved_outputs
 from .inputs import check_device, check_models, check_names, score_names
 from .study_tables import show_study
+from .tables import told
 from .study_words import study_words
 
 # %% ../../nbs/cli/07_study.ipynb #99c2ecbf
@@ -148,7 +148,7 @@ def _tell_errors(frame, options):
     if len(bad) and (accuracies!='').all(): raise ValueError(f'no accuracy could be measured: {accuracies.iloc[0]}')
     for r in bad.drop_duplicates(['model','metric','error']).itertuples():
         why = as_options(r.error, options)
-        print(f'transfer-metrics: {r.model}, {r.metric}, {r.task}: {why}', file=sys.stderr)
+        told(f'{r.model}, {r.metric}, {r.task}: {why}')
 
 def _work(n, tasks, methods, o):
     "What there is to do"
