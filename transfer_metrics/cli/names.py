@@ -49,7 +49,8 @@ def _weight_enums():
     "Members of each class of weights, and the class of each model, in all of torchvision"
     package = find_spec('torchvision')
     folder = Path(str(package and package.origin)).parent/'models'
-    members,classes = {},{}
+    members:dict[str,list[str]] = {}
+    classes:dict[str,str] = {}
     for path in folder.glob('*.py'):
         text = path.read_text(encoding='utf-8')
         for name,body in re.findall(r'^class (\w+_Weights)\(WeightsEnum\):\n((?:    .*\n|\n)*)', text, re.M):
