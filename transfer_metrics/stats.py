@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri, stdtrit
-from tqdm.auto import tqdm
 from .checks import one_of
+from .progress import tqdm
 from .core import ArrayLike, as_tensor
 
 # %% ../nbs/08_stats.ipynb #f9d78d22
