@@ -14,6 +14,9 @@ from . import logistic as logistic
 from . import loss_data as loss_data
 from . import model_selection as model_selection
 from . import models as models
+from . import moving as moving
+from . import moving_estimates as moving_estimates
+from . import moving_scores as moving_scores
 from . import neighbours as neighbours
 from . import plots as plots
 from . import public as public
