@@ -94,7 +94,8 @@ def _value(f, out):
     missing = lacking(f, out)
     if missing:
         needed = ' and '.join(f'`{a}`' for a in missing)
-        raise ValueError(f'needs {needed}, which these outputs do not have')
+        taken = f' (features: {out.taken})' if out.taken else ''
+        raise ValueError(f'needs {needed}, which these outputs do not have{taken}')
     m,options = resolve(f)
     _refuse_one_class(m, options, out)
     args = m.free(options)
