@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from ..checks import known
 from .common import names_in
+from ..model_names import check_library
 
 # %% ../../nbs/cli/13_inputs.ipynb #2f79fcc3
 def _decorated(path, decorator):
@@ -69,7 +70,7 @@ def torchvision_models() -> list[str]: # Empty where torchvision is arranged in 
     return sorted(f.name for path in folder.glob('*.py') for f in _decorated(path, 'register_model'))
 
 def check_models(
-    text:str, # Names of torchvision models or `module:function=weights`, separated by commas
+    text:str, # Names of torchvision models, `library:NAME` or `module:function=weights`, separated by commas
     option:str='models', # Which option names them
 ) -> None: # Nothing, or `ValueError`
     "Refuse models that there are not, and files of weights"
@@ -77,7 +78,8 @@ def check_models(
         where,_,weights = k.partition('=')
         if weights and not Path(weights).is_file():
             raise ValueError(f'--{option} {where}: no such file of weights: {weights}')
-        if ':' not in where and torchvision_models(): known(where.lower(), torchvision_models(), 'model')
+        if ':' in where: check_library(where)
+        elif torchvision_models(): known(where.lower(), torchvision_models(), 'model')
 
 # %% ../../nbs/cli/13_inputs.ipynb #aaf14de9
 def check_device(
