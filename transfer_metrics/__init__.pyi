@@ -1,6 +1,7 @@
 # Written by docs/stubs.py: do not edit
 from . import adapters as adapters
 from . import answers as answers
+from . import cards as cards
 from . import cautions as cautions
 from . import checks as checks
 from . import containers as containers
@@ -35,6 +36,8 @@ from . import store as store
 from . import streaming as streaming
 from . import torchmetrics as torchmetrics
 from . import transferability as transferability
+from .cards import Card as Card
+from .cards import card as card
 from .datasets.digits import digits_loaders as digits_loaders
 from .datasets.digits import digits_zoo as digits_zoo
 from .datasets.images import load_dataset as load_dataset
