@@ -99,9 +99,9 @@ def benchmark(
     facts = _facts(reached, facts_of, frame)
     targets = reached.drop(columns=facts_of, errors='ignore')
     scores = {k: v.reindex_like(targets) for k,v in said.items() if k!=metric and v.size}
-    silent = [k for k in targets if any(v[k].isna().all() for v in scores.values())]
+    silent = [k for k in targets if scores and all(v[k].isna().all() for v in scores.values())]
     targets = targets.drop(columns=silent)
-    scores = {k: v.drop(columns=silent) for k,v in scores.items()}
+    scores = {k: v[targets.columns] for k,v in scores.items()}
     baselines = {k: _everywhere(v, targets) for k,v in facts.items()}
     baselines['elsewhere'] = _elsewhere(targets)
     baselines['chance'] = targets*0.
@@ -125,26 +125,29 @@ class _Judged:
     "A statistic of one score on all data sets of a benchmark"
     def __init__(self, statistic, score, reached):
         self.m = len(reached)
-        self.parts = []
+        self.parts = {}
         for k in reached:
             known_of = reached[k].notna() & score[k].notna()
             there = known_of.to_numpy()
+            if there.sum()<2: continue
             f = of_draws(statistic, score[k][there], reached[k][there])
-            self.parts.append((there,f))
+            self.parts[k] = there,f
         self.ordered = statistic in ('spearman','kendall','weighted_kendall')
 
-    def of_models(self, counts):
-        "On each data set for each draw of the models, shape `[b, t]`; 0 where a score or an accuracy is constant"
-        found = [_by_size(f, counts[:,there]) for there,f in self.parts]
+    def of_models(self, counts, targets):
+        "On these data sets for each draw of the models, shape `[b, t]`; 0 where a score or an accuracy is constant"
+        parts = [self.parts[k] for k in targets]
+        found = [_by_size(f, counts[:,there]) for there,f in parts]
         values = np.stack(found, -1)
         return np.nan_to_num(values) if self.ordered else values
 
 def _judgement(this, other, **run):
     "Mean over data sets, less that of the `other`; its interval over data sets, and over models"
     one = np.ones((1,this.m), int)
+    targets = [k for k in this.parts if not other or k in other.parts]
     def less_other(counts):
-        values = this.of_models(counts)
-        return values-other.of_models(counts) if other else values
+        values = this.of_models(counts, targets)
+        return values-other.of_models(counts, targets) if other else values
     per_target = less_other(one)[0]
     t = len(per_target)
     def over_targets(counts): return counts@per_target/t
