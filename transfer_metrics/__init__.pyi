@@ -7,6 +7,7 @@ from . import containers as containers
 from . import core as core
 from . import datasets as datasets
 from . import distributed as distributed
+from . import estimators as estimators
 from . import experiments as experiments
 from . import heads as heads
 from . import invariance as invariance
@@ -16,6 +17,7 @@ from . import libraries as libraries
 from . import linalg as linalg
 from . import logistic as logistic
 from . import loss_data as loss_data
+from . import model_names as model_names
 from . import model_selection as model_selection
 from . import models as models
 from . import neighbours as neighbours
