@@ -97,8 +97,9 @@ def as_matrix(
     "`x` as a floating point matrix; integers and booleans become `float64`, a wrong rank or no rows is a `ValueError`"
     t = as_tensor(x, name)
     if t.ndim!=2 or not t.numel():
-        swapped = '; labels come second: in make_scorer, lambda labels, probs: leep(probs, labels)' if name=='probs' and t.ndim==1 else ''
-        got = f'got shape {tuple(t.shape)}{swapped}'
+        got = f'got shape {tuple(t.shape)}'
+        if name=='probs' and t.ndim==1:
+            got += '; labels come second: in make_scorer, lambda labels, probs: leep(probs, labels)'
         raise ValueError(f'`{name}` must be {shape} with at least one row and one column, {got}')
     return t if t.is_floating_point() else t.double()
 

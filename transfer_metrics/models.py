@@ -28,8 +28,8 @@ from tqdm.auto import tqdm
 from .adapters import adapt
 from .core import ArrayLike, as_tensor
 from .estimators import is_estimator, said_by
-from .pooling import pooled
-from .reading import Reader, call_with, features_last, logits_in, words
+from .pooling import features_last, pooled
+from .reading import Reader, call_with, logits_in, words
 from .samples import Samples, batch_labels
 from .store import atomic
 

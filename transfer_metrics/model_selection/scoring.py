@@ -143,8 +143,6 @@ def _measure(f, out, failed):
 # %% ../../nbs/model_selection/06_scoring.ipynb #545b9279
 def _is_path(m): return isinstance(m, PathLike) or isinstance(m, str) and not library_of(m)
 
-def _is_array(m): return hasattr(m, '__array__') and not isinstance(m, nn.Module)
-
 def _of_features(m, data, name):
     "Outputs of an array of features, with labels that come as they are or with the data"
     labels = data if np.ndim(data)==1 else labels_of(data)
@@ -155,7 +153,7 @@ def _outputs(m, loader, **kwargs):
     if isinstance(m, Exception): raise m
     if isinstance(m, Outputs): return m
     if _is_path(m): return Outputs.load(Path(m))
-    if _is_array(m): return _of_features(m, loader, kwargs['name'])
+    if hasattr(m, '__array__'): return _of_features(m, loader, kwargs['name'])
     is_model = isinstance(m, nn.Module) or not callable(m)
     if is_model: return outputs(m, loader, **kwargs)
     return _outputs(m(), loader, **kwargs)
