@@ -7,18 +7,18 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/libraries.html.md"""
 # %% auto #0
 __all__ = ['openers', 'stacked', 'Tokens', 'ZeroShot', 'sentence_encoder']
 
-# %% ../nbs/27_libraries.ipynb #1dd78839
+# %% ../nbs/27_libraries.ipynb #a161e8aa
 import warnings
 from collections.abc import Callable
 from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
-from .adapters import LibraryModel
+from .adapters import Adapter
 from .checks import known
 from .reading import call_with, said
 
-# %% ../nbs/27_libraries.ipynb #2a43d6c8
+# %% ../nbs/27_libraries.ipynb #5fb788e9
 def stacked(
     transform:Callable, # From a picture to a tensor
 ) -> Callable: # From a list of pictures to a batch
@@ -33,9 +33,9 @@ def _of_timm(name, pretrained):
     if ':' not in name: known(architecture, timm.list_models(), 'model')
     model = timm.create_model(name, pretrained=pretrained)
     transform = create_transform(**resolve_model_data_config(model), is_training=False)
-    return LibraryModel(model, name, stacked(transform))
+    return Adapter(model, name, stacked(transform))
 
-# %% ../nbs/27_libraries.ipynb #c7491d8f
+# %% ../nbs/27_libraries.ipynb #86e6a274
 def _longest(tokenizer, config):
     "How many tokens a model takes"
     places = getattr(config, 'max_position_embeddings', None) or getattr(config, 'n_positions', None) or 10**6
@@ -96,10 +96,10 @@ def _of_hugging_face(name, pretrained):
     except (OSError,ValueError) as e: raise ValueError(f'hf:{name}: {str(e).splitlines()[0]}') from None
     model = _loaded(transformers, name, config, pretrained)
     sees = model.main_input_name=='pixel_values' or hasattr(model, 'get_image_features')
-    if sees: return LibraryModel(model, name, _processed(transformers.AutoImageProcessor.from_pretrained(name)))
-    return LibraryModel(model, name, Tokens(transformers.AutoTokenizer.from_pretrained(name), model.config))
+    if sees: return Adapter(model, name, _processed(transformers.AutoImageProcessor.from_pretrained(name)))
+    return Adapter(model, name, Tokens(transformers.AutoTokenizer.from_pretrained(name), model.config))
 
-# %% ../nbs/27_libraries.ipynb #cb9e505c
+# %% ../nbs/27_libraries.ipynb #a1322235
 def _image_tower(model, batch): return {'image_features': model.encode_image(batch[0])}
 
 def _of_open_clip(name, pretrained):
@@ -109,9 +109,9 @@ def _of_open_clip(name, pretrained):
     if pretrained and weights: known(weights, open_clip.list_pretrained_tags_by_model(architecture), 'weights')
     options = dict(pretrained=weights) if pretrained and weights else dict(load_weights=False)
     model,_,transform = open_clip.create_model_and_transforms(architecture, **options)
-    return LibraryModel(model, name, stacked(transform), _image_tower)
+    return Adapter(model, name, stacked(transform), _image_tower)
 
-# %% ../nbs/27_libraries.ipynb #0cce85bf
+# %% ../nbs/27_libraries.ipynb #314e9be1
 class ZeroShot(nn.Module):
     "A two-tower model and texts for the classes as a classifier of images"
     def __init__(self,
@@ -137,7 +137,7 @@ class ZeroShot(nn.Module):
         features = said(out).z if row is None else row
         return self.head(normalize(features.float(), dim=1))
 
-# %% ../nbs/27_libraries.ipynb #62461a75
+# %% ../nbs/27_libraries.ipynb #6462e6d0
 def _sentences(model, batch):
     "Embeddings of sentences"
     inputs = batch[0] if isinstance(batch, (tuple,list)) else batch
@@ -146,10 +146,10 @@ def _sentences(model, batch):
 def sentence_encoder(
     model:nn.Module, # A `SentenceTransformer`
     name:str='', # What tables call it
-) -> LibraryModel: # With its own tokenizer
+) -> Adapter: # With its own tokenizer
     "A sentence encoder as one that takes texts"
     tokenize:Any = getattr(model, 'preprocess', None) or getattr(model, 'tokenize', None)
-    return LibraryModel(model, name, tokenize, _sentences)
+    return Adapter(model, name, tokenize, _sentences)
 
 def _of_sentence_transformers(name, pretrained):
     from sentence_transformers import SentenceTransformer

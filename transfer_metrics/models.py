@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from tqdm.auto import tqdm
+from .progress import tqdm
 from .adapters import adapt
 from .core import ArrayLike, as_tensor
 from .estimators import is_estimator, said_by
