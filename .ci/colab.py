@@ -1,6 +1,7 @@
 """Run notebooks as Colab does: cell by cell in IPython, each in a process and a folder of its own, without the rest of the
 project: `python .ci/colab.py NOTEBOOK...`. The heavy libraries are imported once, before the processes part."""
 import json, os, re, signal, sys, time
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,8 @@ def skipped(src):
 
 def run(path):
     "What went wrong in the notebook at `path`, '' for nothing"
+    needed = re.findall(r'#\| needs: (\w+)', path.read_text('utf-8'))
+    if not all(map(find_spec, needed)): return ''  # the page installs it: an extra of its own
     cells = [''.join(c['source']) for c in json.loads(path.read_text('utf-8'))['cells'] if c['cell_type']=='code']
     shell = InteractiveShell.instance(config=Config(HistoryManager=dict(enabled=False)), colors='nocolor')
     for src in cells:

@@ -233,3 +233,27 @@ def test_scripted():
     scripted = torch.jit.trace(net, x)
     with pytest.raises(ValueError, match="pass features='output'"): outputs(scripted, (x, labels), **quiet)
     assert outputs(scripted, (x, labels), features='output', **quiet).logits is None
+
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self): return iter(zip(images(4), labels, strict=True))
+
+def test_help_where_it_is_needed():
+    "What cannot work says how to mend it; what can, works"
+    import scipy.sparse
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import make_scorer
+    from transfer_metrics.distributed import Place, shard
+    x = np.random.default_rng(0).normal(size=(30,4))
+    y = np.arange(30)%3
+    with pytest.raises(ValueError, match='toarray'): tm.h_score(scipy.sparse.csr_array(x), y)
+    with pytest.raises(ValueError, match=r'labels.argmax\(1\)'): tm.h_score(x, np.eye(3)[y])
+    with pytest.raises(ValueError, match='gives one sample after the other'): shard(Stream(), Place(0, 2))
+    with pytest.raises(ValueError, match='pass a data set, arrays'): tm.stratified_subset(Stream(), 3)
+    model = LogisticRegression().fit(x, y)
+    with pytest.raises(ValueError, match='labels come second'): make_scorer(tm.leep, response_method='predict_proba')(model, x, y)
+    scorer = make_scorer(lambda labels, probs: tm.leep(probs, labels), response_method='predict_proba')
+    scores = tm.score_models({'lr': model}, (x, y), ['leep'], progress=False)
+    assert scorer(model, x, y)==scores.value[0]
+    net = nn.Sequential(nn.Flatten(), nn.Linear(48, 3))
+    o = outputs(net, DataLoader(Stream(), batch_size=4), **quiet)
+    assert o.labels.tolist()==labels

@@ -58,6 +58,7 @@ def execute(path, package):
     return [(c.id, c.source, c.outputs) for c in cells], None
 
 def run(path, package):
+    for k in re.findall(r'#\| needs: (\w+)', path.read_text('utf-8')): pytest.importorskip(k)  # of an extra, see settings.ini
     with ProcessPoolExecutor(1, mp_context=server) as ex: cells,tb = ex.submit(execute, path, package).result()
     if tb: pytest.fail(tb, pytrace=False)
     return cells

@@ -8,6 +8,7 @@ from . import containers as containers
 from . import core as core
 from . import datasets as datasets
 from . import distributed as distributed
+from . import estimators as estimators
 from . import experiments as experiments
 from . import heads as heads
 from . import invariance as invariance

@@ -53,6 +53,10 @@ def _as_array(x, name):
     "`x`, which is no tensor, as an array of numbers"
     if isinstance(x, (list,tuple)): x = [_entry(o, name) for o in x]
     else: x = _unmasked(x, name)
+    if hasattr(x, 'toarray'):
+        got = f'got a sparse {type(x).__name__} {x.shape}'
+        raise ValueError(f'`{name}` must be a dense array, {got}: pass its `.toarray()`, or fewer columns of it, '
+                         'as sklearn.decomposition.TruncatedSVD makes them')
     text = None
     try:
         a = x.to_numpy() if hasattr(x, 'to_numpy') else np.asarray(x)
@@ -93,7 +97,10 @@ def as_matrix(
     "`x` as a floating point matrix; integers and booleans become `float64`, a wrong rank or no rows is a `ValueError`"
     t = as_tensor(x, name)
     if t.ndim!=2 or not t.numel():
-        raise ValueError(f'`{name}` must be {shape} with at least one row and one column, got shape {tuple(t.shape)}')
+        got = f'got shape {tuple(t.shape)}'
+        if name=='probs' and t.ndim==1:
+            got += '; labels come second: in make_scorer, lambda labels, probs: leep(probs, labels)'
+        raise ValueError(f'`{name}` must be {shape} with at least one row and one column, {got}')
     return t if t.is_floating_point() else t.double()
 
 # %% ../nbs/00_core.ipynb #d62f8f03
@@ -159,7 +166,8 @@ def _check_labels(labels, name, n):
     ndim = np.ndim(labels)
     if ndim!=1:
         got = f'shape {np.shape(labels)}' if ndim else type(labels).__name__
-        raise ValueError(f'`{name}` must be one label a sample, shape [n], got {got}')
+        one_hot = '; of one-hot rows pass labels.argmax(1)' if ndim==2 else ''
+        raise ValueError(f'`{name}` must be one label a sample, shape [n], got {got}{one_hot}')
     if n is not None and len(labels)!=n:
         raise ValueError(f'`{name}` must have one entry for each of the {n} samples, got {len(labels)}')
     if not len(labels): raise ValueError(f'`{name}` is empty, at least one sample is needed')

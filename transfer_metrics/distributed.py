@@ -59,6 +59,9 @@ def shard(
 ) -> Subset: # Every `world`-th sample
     "The share of a data set that is for one process; the shares of all make up the data set, without repeats"
     rank,world = at or place()
+    if not hasattr(data, '__len__'):
+        raise ValueError(f'`data` must have a length and positions to be shared out, got a {type(data).__name__} that '
+                         'only gives one sample after the other; let it give every `world`-th one, or make it a list')
     n = len(cast(Sized, data))
     if n<world: raise ValueError(f'`data` must have at least one sample for each of the {world} processes, got {n}')
     order:list = list(DistributedSampler(data, world, rank, shuffle=False)) # the last few may be repeats from the start

@@ -27,8 +27,9 @@ from torch import Tensor, nn
 from .progress import tqdm
 from .adapters import adapt
 from .core import ArrayLike, as_tensor
-from .pooling import pooled
-from .reading import Reader, call_with, features_last, logits_in, words
+from .estimators import is_estimator, said_by
+from .pooling import features_last, pooled
+from .reading import Reader, call_with, logits_in, words
 from .samples import Samples, batch_labels
 from .store import atomic
 
@@ -603,7 +604,7 @@ def _fill(columns, model, loader, **options):
 
 # %% ../nbs/06_models.ipynb #e0172e98
 def outputs(
-    model:Any, # A network, left exactly as it was; or the name of one as of `open_model`, such as 'timm:resnet50'
+    model:Any, # A network, left as it was; its name as of `open_model`, such as 'timm:resnet50'; a scikit-learn model
     loader:Any, # Batches `(x, y)`, as from a `DataLoader`, a data set or `(x, y)`; for a name also texts and pictures
     *,
     device:str|torch.device|None=None, # Where to run; `None` is where the model is
@@ -623,6 +624,10 @@ def outputs(
     [[1.0, 2.0], [3.0, 4.0]]
     """
     layer,features = _asked(layer, features)
+    if is_estimator(model):
+        if layer or features or pooling or store:
+            raise ValueError('`layer`, `features`, `pooling` and `store` are of a network, got an estimator')
+        return Outputs(**said_by(model, loader), name=name)
     adapted = adapt(model)
     if adapted:
         model = adapted.model

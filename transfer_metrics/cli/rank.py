@@ -223,8 +223,8 @@ _examples = ['rank', 'rank --models resnet18,vit_b_16 --images photos/train --re
 @command(groups=_groups, examples=_examples, metrics=score_names)
 @delegates(Answer.deliver)
 def rank(
-    # torchvision models or module:function=weights.pth, separated by commas, such as resnet18,resnet50; needs
-    # --dataset, --images or --npy
+    # torchvision models, others by library (timm:resnet50, hf:facebook/dinov2-small), or module:function=weights.pth,
+    # separated by commas; needs --dataset, --images or --npy
     models:str='',
     weights:str='DEFAULT', # pretrained weights of torchvision models: DEFAULT, a name such as IMAGENET1K_V1, or none
     layer:str='', # module of the models whose input are the features; by default the last linear layer
