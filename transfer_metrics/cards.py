@@ -69,7 +69,8 @@ class Card:
     rows: dict[str,str] # the rest in Markdown, by row
 
     def _repr_markdown_(self):
-        head = _row(f'**`{self.name}`**', f'**{self.question}**')
+        question = f'**{self.question}**' if self.question else ''
+        head = _row(f'**`{self.name}`**', question)
         body = [_row(k, text) for k,text in self.rows.items()]
         return '\n'.join([head, '| --- | --- |', *body])
 
