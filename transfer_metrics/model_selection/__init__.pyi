@@ -1,4 +1,9 @@
 # Written by docs/stubs.py: do not edit
+from .benchmarks import Benchmark as Benchmark
+from .benchmarks import benchmark as benchmark
+from .benchmarks import benchmarks as benchmarks
+from .benchmarks import judged as judged
+from .benchmarks import statistics as statistics
 from .consensus import aggregate as aggregate
 from .feature_selection import select_features as select_features
 from .layers import best_layer as best_layer
@@ -24,6 +29,7 @@ from .scoring import n_parameters as n_parameters
 from .scoring import named_models as named_models
 from .scoring import score_job as score_job
 from .scoring import ScoreJob as ScoreJob
+from .scoring import warn_of_draws as warn_of_draws
 from .tables import direction as direction
 from .tables import is_baseline as is_baseline
 from .tables import of_one_data_set as of_one_data_set

@@ -6,24 +6,28 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/scorin
 
 # %% auto #0
 __all__ = ['alone', 'distinct', 'named_models', 'lacking', 'count_of', 'caution_of', 'ScoreJob', 'n_parameters', 'score_job',
-           'job_items']
+           'warn_of_draws', 'job_items']
 
 # %% ../../nbs/model_selection/06_scoring.ipynb #6b76adf3
 import math
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import Any
+import numpy as np
 from torch import nn
 from torch.nn.parameter import is_lazy
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
 from ..cautions import counted, sizes
 from ..core import as_labels
+from ..model_names import library_of, short_name
 from ..models import Outputs, outputs
 from ..registry import Metric, resolve
+from ..samples import labels_of
 from ..store import Book, Item, error_text, fingerprint
 from ..streaming import from_disk, streamed
 
@@ -44,7 +48,9 @@ def _by_name(models):
                 yield f'{name}/{layer}',o
         else: yield name,m
 
-def _own_name(m): return getattr(m, 'name', '') or type(m).__name__
+def _own_name(m):
+    if library_of(m): return short_name(m)
+    return getattr(m, 'name', '') or type(m).__name__
 
 def _is_one(models): return isinstance(models, (str,PathLike)) or not isinstance(models, Iterable)
 
@@ -94,7 +100,8 @@ def _value(f, out):
     missing = lacking(f, out)
     if missing:
         needed = ' and '.join(f'`{a}`' for a in missing)
-        raise ValueError(f'needs {needed}, which these outputs do not have')
+        taken = f' (features: {out.taken})' if out.taken else ''
+        raise ValueError(f'needs {needed}, which these outputs do not have{taken}')
     m,options = resolve(f)
     _refuse_one_class(m, options, out)
     args = m.free(options)
@@ -135,11 +142,21 @@ def _measure(f, out, failed):
     return value,len(out),seconds,caution,failed
 
 # %% ../../nbs/model_selection/06_scoring.ipynb #545b9279
+def _is_path(m): return isinstance(m, PathLike) or isinstance(m, str) and not library_of(m)
+
+def _is_array(m): return hasattr(m, '__array__') and not isinstance(m, nn.Module)
+
+def _of_features(m, data, name):
+    "Outputs of an array of features, with labels that come as they are or with the data"
+    labels = data if np.ndim(data)==1 else labels_of(data)
+    return Outputs(features=m, labels=labels, name=name)
+
 def _outputs(m, loader, **kwargs):
     "The outputs that `m` is, names, or makes of the data"
     if isinstance(m, Exception): raise m
     if isinstance(m, Outputs): return m
-    if isinstance(m, (str,PathLike)): return Outputs.load(Path(m))
+    if _is_path(m): return Outputs.load(Path(m))
+    if _is_array(m): return _of_features(m, loader, kwargs['name'])
     is_model = isinstance(m, nn.Module) or not callable(m)
     if is_model: return outputs(m, loader, **kwargs)
     return _outputs(m(), loader, **kwargs)
@@ -155,7 +172,7 @@ class ScoreJob:
         layer:Any=None, # As of `outputs`; a list makes a row of each layer
         **options, # Of `outputs`
     ):
-        self.given = isinstance(model, (Outputs,str,PathLike,Exception)) # needs no data
+        self.given = isinstance(model, (Outputs,Exception)) or _is_path(model) # needs no data
         if isinstance(loader, Mapping) and not self.given:
             if name not in loader: model = ValueError(f'`loader` has no entry for {name!r}')
             loader = loader.get(name)
@@ -210,7 +227,10 @@ def score_job(
 def _of_model(m):
     "What the outputs of a model depend on, besides the data"
     if isinstance(m, Outputs): return [m._items(), m.source and m.source._items()]
-    if not isinstance(m, (str,PathLike)): return m
+    if isinstance(m, str) and library_of(m):
+        weights = m.partition('=')[2]
+        return m,_of_file(Path(weights)) if weights else None
+    if not _is_path(m): return m
     path = Path(m)
     files = [path] if path.is_file() else sorted(path.iterdir())
     return [_of_file(f) for f in files]
@@ -227,6 +247,22 @@ def _of_sampler(s):
     attributes = dict(vars(s))
     attributes.pop('data_source', None)
     return attributes
+
+def _draws(loader):
+    "Whether a loader leaves out other samples each time that it is read"
+    if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset): return False
+    if not loader.drop_last: return False
+    in_order = isinstance(loader.sampler, SequentialSampler)
+    return not in_order and len(loader.sampler)%loader.batch_size>0
+
+def warn_of_draws(
+    jobs:Iterable[ScoreJob], # The models
+) -> None: # Nothing
+    "Say so where models that read one loader get different samples"
+    loaders = {job.name: job.loader for job in jobs if _draws(job.loader)}
+    if len(loaders)<2: return
+    warnings.warn('`loader` shuffles and drops its last batch, so that each model is scored on other samples: '
+                  'pass shuffle=False or drop_last=False', stacklevel=3)
 
 def _of_data(loader):
     "What the batches of a loader depend on"
