@@ -44,8 +44,8 @@ _sums = set('mean sum add sub rsub mul div neg _softmax _log_softmax nan_to_num 
             'adaptive_avg_pool2d adaptive_avg_pool1d logsumexp'.split())
 _direct = _copies|_choices|_sums
 _after = set('relu gelu tanh silu sigmoid hardswish hardsigmoid hardtanh leaky_relu elu mish softplus '
-             'native_layer_norm native_batch_norm _native_batch_norm_legit_no_training cudnn_batch_norm native_group_norm '
-             'pow _fused_rms_norm rsqrt'.split())
+             'native_layer_norm native_batch_norm _native_batch_norm_legit_no_training cudnn_batch_norm '
+             'native_group_norm pow _fused_rms_norm rsqrt'.split())
 
 def _tensors(tree) -> Iterator[Tensor]:
     "The tensors in lists, tuples, mappings"

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
-from .adapters import Adapted
+from .adapters import Adapter
 from .checks import known
 from .reading import call_with, said
 
@@ -33,7 +33,7 @@ def _of_timm(name, pretrained):
     if ':' not in name: known(architecture, timm.list_models(), 'model')
     model = timm.create_model(name, pretrained=pretrained)
     transform = create_transform(**resolve_model_data_config(model), is_training=False)
-    return Adapted(model, name, stacked(transform))
+    return Adapter(model, name, stacked(transform))
 
 # %% ../nbs/27_libraries.ipynb #86e6a274
 def _longest(tokenizer, config):
@@ -96,8 +96,8 @@ def _of_hugging_face(name, pretrained):
     except (OSError,ValueError) as e: raise ValueError(f'hf:{name}: {str(e).splitlines()[0]}') from None
     model = _loaded(transformers, name, config, pretrained)
     sees = model.main_input_name=='pixel_values' or hasattr(model, 'get_image_features')
-    if sees: return Adapted(model, name, _processed(transformers.AutoImageProcessor.from_pretrained(name)))
-    return Adapted(model, name, Tokens(transformers.AutoTokenizer.from_pretrained(name), model.config))
+    if sees: return Adapter(model, name, _processed(transformers.AutoImageProcessor.from_pretrained(name)))
+    return Adapter(model, name, Tokens(transformers.AutoTokenizer.from_pretrained(name), model.config))
 
 # %% ../nbs/27_libraries.ipynb #a1322235
 def _image_tower(model, batch): return {'image_features': model.encode_image(batch[0])}
@@ -109,7 +109,7 @@ def _of_open_clip(name, pretrained):
     if pretrained and weights: known(weights, open_clip.list_pretrained_tags_by_model(architecture), 'weights')
     options = dict(pretrained=weights) if pretrained and weights else dict(load_weights=False)
     model,_,transform = open_clip.create_model_and_transforms(architecture, **options)
-    return Adapted(model, name, stacked(transform), _image_tower)
+    return Adapter(model, name, stacked(transform), _image_tower)
 
 # %% ../nbs/27_libraries.ipynb #314e9be1
 class ZeroShot(nn.Module):
@@ -146,10 +146,10 @@ def _sentences(model, batch):
 def sentence_encoder(
     model:nn.Module, # A `SentenceTransformer`
     name:str='', # What tables call it
-) -> Adapted: # With its own tokenizer
+) -> Adapter: # With its own tokenizer
     "A sentence encoder as one that takes texts"
     tokenize:Any = getattr(model, 'preprocess', None) or getattr(model, 'tokenize', None)
-    return Adapted(model, name, tokenize, _sentences)
+    return Adapter(model, name, tokenize, _sentences)
 
 def _of_sentence_transformers(name, pretrained):
     from sentence_transformers import SentenceTransformer

@@ -29,10 +29,13 @@ from .scoring import n_parameters as n_parameters
 from .scoring import named_models as named_models
 from .scoring import score_job as score_job
 from .scoring import ScoreJob as ScoreJob
-from .scoring import warn_of_draws as warn_of_draws
 from .tables import direction as direction
 from .tables import is_baseline as is_baseline
 from .tables import of_one_data_set as of_one_data_set
 from .tables import places as places
 from .tables import score_table as score_table
 from .tables import static as static
+from .told import is_path as is_path
+from .told import told_of_data as told_of_data
+from .told import told_of_model as told_of_model
+from .told import warn_of_draws as warn_of_draws

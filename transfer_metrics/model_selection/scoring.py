@@ -6,12 +6,11 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/scorin
 
 # %% auto #0
 __all__ = ['alone', 'distinct', 'named_models', 'lacking', 'count_of', 'caution_of', 'ScoreJob', 'n_parameters', 'score_job',
-           'warn_of_draws', 'job_items']
+           'job_items']
 
 # %% ../../nbs/model_selection/06_scoring.ipynb #6b76adf3
 import math
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
@@ -21,10 +20,10 @@ from typing import Any
 import numpy as np
 from torch import nn
 from torch.nn.parameter import is_lazy
-from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
 from ..cautions import counted, sizes
 from ..core import as_labels
 from ..model_names import library_of, short_name
+from .told import is_path, told_of_data, told_of_model
 from ..models import Outputs, outputs
 from ..registry import Metric, resolve
 from ..samples import labels_of
@@ -142,8 +141,6 @@ def _measure(f, out, failed):
     return value,len(out),seconds,caution,failed
 
 # %% ../../nbs/model_selection/06_scoring.ipynb #545b9279
-def _is_path(m): return isinstance(m, PathLike) or isinstance(m, str) and not library_of(m)
-
 def _is_array(m): return hasattr(m, '__array__') and not isinstance(m, nn.Module)
 
 def _of_features(m, data, name):
@@ -155,7 +152,7 @@ def _outputs(m, loader, **kwargs):
     "The outputs that `m` is, names, or makes of the data"
     if isinstance(m, Exception): raise m
     if isinstance(m, Outputs): return m
-    if _is_path(m): return Outputs.load(Path(m))
+    if is_path(m): return Outputs.load(Path(m))
     if _is_array(m): return _of_features(m, loader, kwargs['name'])
     is_model = isinstance(m, nn.Module) or not callable(m)
     if is_model: return outputs(m, loader, **kwargs)
@@ -172,7 +169,7 @@ class ScoreJob:
         layer:Any=None, # As of `outputs`; a list makes a row of each layer
         **options, # Of `outputs`
     ):
-        self.given = isinstance(model, (Outputs,Exception)) or _is_path(model) # needs no data
+        self.given = isinstance(model, (Outputs,Exception)) or is_path(model) # needs no data
         if isinstance(loader, Mapping) and not self.given:
             if name not in loader: model = ValueError(f'`loader` has no entry for {name!r}')
             loader = loader.get(name)
@@ -223,69 +220,16 @@ def score_job(
         *measured,error = _measure(job.fs[k], outs.get(row), failed)
         yield (row,k),[tuple(measured)],error
 
-# %% ../../nbs/model_selection/06_scoring.ipynb #9906b212
-def _of_model(m):
-    "What the outputs of a model depend on, besides the data"
-    if isinstance(m, Outputs): return [m._items(), m.source and m.source._items()]
-    if isinstance(m, str) and library_of(m):
-        weights = m.partition('=')[2]
-        return m,_of_file(Path(weights)) if weights else None
-    if not _is_path(m): return m
-    path = Path(m)
-    files = [path] if path.is_file() else sorted(path.iterdir())
-    return [_of_file(f) for f in files]
-
-def _of_file(path):
-    "Path, size and time of a file"
-    state = path.stat()
-    where = str(path.resolve())
-    return where,state.st_size,state.st_mtime_ns
-
-def _of_sampler(s):
-    "What a sampler, which may be any iterable, depends on besides the data"
-    if not hasattr(s, '__dict__'): return s
-    attributes = dict(vars(s))
-    attributes.pop('data_source', None)
-    return attributes
-
-def _draws(loader):
-    "Whether a loader leaves out other samples each time that it is read"
-    if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset): return False
-    if not loader.drop_last: return False
-    in_order = isinstance(loader.sampler, SequentialSampler)
-    return not in_order and len(loader.sampler)%loader.batch_size>0
-
-def warn_of_draws(
-    jobs:Iterable[ScoreJob], # The models
-) -> None: # Nothing
-    "Say so where models that read one loader get different samples"
-    loaders = {job.name: job.loader for job in jobs if _draws(job.loader)}
-    if len(loaders)<2: return
-    warnings.warn('`loader` shuffles and drops its last batch, so that each model is scored on other samples: '
-                  'pass shuffle=False or drop_last=False', stacklevel=3)
-
-def _of_data(loader):
-    "What the batches of a loader depend on"
-    if isinstance(loader, Iterator):
-        raise ValueError('`store` needs data that can be read twice, such as a DataLoader or a list of batches; '
-                         '`loader` is a generator or another iterator')
-    if not isinstance(loader, DataLoader): return loader
-    sampler = loader.sampler
-    drawn = type(sampler),_of_sampler(sampler)
-    batched = loader.batch_size,loader.drop_last,loader.collate_fn
-    batches = None if loader.batch_size else loader.batch_sampler
-    return [loader.dataset, *drawn, *batched, batches]
-
 # %% ../../nbs/model_selection/06_scoring.ipynb #f8251561
 def _of_outputs(job, data):
     "Fingerprint of what the outputs of a job depend on, `None` if there will be none; `data` by identity of the loader"
     if isinstance(job.model, Exception): return None
-    try: model = _of_model(job.model)
+    try: model = told_of_model(job.model)
     except OSError: return None
     if job.given: return fingerprint(model)
     at = id(job.loader)
     if at not in data:
-        read = _of_data(job.loader)
+        read = told_of_data(job.loader)
         data[at] = fingerprint(read)
     options = dict(sorted(job.options.items()))
     options.pop('device', None)
