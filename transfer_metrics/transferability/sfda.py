@@ -169,7 +169,7 @@ def _sfda(x, y, c, shrinkage):
         caution=by_chance('within'),
         question='How sure is a linear classifier of harder versions of the samples that it was made from?',
         cost='two passes over the features, two matrices of features by features',
-        avoid='samples are not several times as many as features, or features differ in scale from model to model')
+        avoid='there are not several times as many samples as features, or features differ in scale between models')
 def sfda(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, at least two, shape `[n]`
