@@ -147,10 +147,12 @@ def test_refused_at_once():
     code = ('import sys, time; from transfer_metrics.cli.main import main; status = main(sys.argv[1:]); '
             'print(status, "torch" in sys.modules, time.process_time())')
     for line in 'rank --metrics lepp','rank --models resnet81 --images .','loss-data --features none.npy --labels y.npy':
-        runs = [subprocess.run([sys.executable, '-c', code, *line.split()], capture_output=True, text=True, check=True) for _ in range(2)]
-        said = [r.stdout.split() for r in runs]
-        assert said[0][:2]==['2','False'], line
-        assert min(float(t) for *_,t in said)<1, line
+        for _ in range(2):   # once more if other work on the machine disturbed it
+            done = subprocess.run([sys.executable, '-c', code, *line.split()], capture_output=True, text=True, check=True)
+            *said,seconds = done.stdout.split()
+            assert said==['2','False'], line
+            if float(seconds)<1: break
+        assert float(seconds)<1, line
 
 @pytest.mark.filterwarnings('default')
 def test_files_of_arrays(arrays):
