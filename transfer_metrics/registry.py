@@ -53,6 +53,9 @@ class Metric:
     state: Callable|None = None # makes its mergeable state, a `State`, from all options and the data of the source
     caution: Callable|None = None # from value, `Sizes` and all options: why not to trust the value, or ''
     baseline: bool = False # whether it is a yardstick, which every score must beat
+    question: str = '' # what it answers, one sentence
+    cost: str = '' # what it costs, in words
+    avoid: str = '' # when not to use it, one sentence
 
     def _asks(self):
         if not isinstance(self.f, FunctionType): return _asks(self.f)
@@ -140,6 +143,9 @@ def metric(
     state:Callable|None=None, # Makes its mergeable state, a `State`, from its options and the source's data
     caution:Callable|None=None, # From value, `Sizes` and all options: why not to trust the value, or ''
     baseline:bool=False, # Whether it is a yardstick, which every score must beat
+    question:str='', # What it answers, one sentence
+    cost:str='', # What it costs, in words
+    avoid:str='', # When not to use it, one sentence
 ) -> Callable[[_F],_F]: # Decorator that returns its function, with the attribute `metric`
     """Register a function as a metric
 
@@ -150,7 +156,8 @@ def metric(
     """
     def _f(f):
         name = f.__name__
-        f.metric = Metric(name, f, unit, range, higher_is_better, source, state, caution, baseline)
+        words = dict(question=question, cost=cost, avoid=avoid)
+        f.metric = Metric(name, f, unit, range, higher_is_better, source, state, caution, baseline, **words)
         _registry[name] = f.metric
         return f
     return _f

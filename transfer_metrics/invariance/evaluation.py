@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import nn
-from tqdm.auto import tqdm
-from ..checks import known, whole
+from ..progress import tqdm
+from ..checks import instance, known, whole
 from ..datasets.digits import digits_source_task, digits_task, digits_zoo
 from ..models import Outputs, forward
 from ..registry import result_frame
@@ -177,6 +177,7 @@ def _items(jobs, domain, book, wanted, here):
     keys = _Keys(jobs, book)
     seen:set[str] = set()
     for data in domain:
+        instance(data, 'domain', ImageSet, 'image sets, ImageSet(name, images, labels), not images or a loader')
         if data.name in seen:
             raise ValueError(f'`domain` must have a different name for each set, got {data.name!r} twice')
         seen.add(data.name)
