@@ -1,6 +1,6 @@
 """Run notebooks as Colab does: cell by cell in IPython, each in a process and a folder of its own, without the rest of the
 project: `python .ci/colab.py NOTEBOOK...`. The heavy libraries are imported once, before the processes part."""
-import json, os, re, signal, sys, time
+import gc, json, os, re, signal, sys, time
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
@@ -35,6 +35,7 @@ def too_long(*args): raise TimeoutError(f'not done after {seconds} s')
 def timed(path):
     "The seconds that the notebook at `path` took, and what went wrong; one that hangs is ended"
     start = time.perf_counter()
+    gc.freeze()  # collections pass over what was imported before
     signal.signal(signal.SIGALRM, too_long)
     signal.alarm(seconds)
     with TemporaryDirectory() as d:

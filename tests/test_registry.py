@@ -19,7 +19,10 @@ print(json.dumps(dict(n=n, seconds=time.process_time()-start, torch=torch_second
 def test_cheap():
     "Half a second of processor time beside `import torch` (on a slow machine, a third of what that takes), and nothing that draws or loads images"
     def measured(): return subprocess.run([sys.executable, '-c', script], capture_output=True, text=True, check=True).stdout
-    found = min((json.loads(measured()) for _ in range(3)), key=lambda o: o['seconds'])   # the least disturbed of three
+    def quick(o): return o['seconds']<max(.5, o['torch']/3)
+    for _ in range(3):   # one of three that other work on the machine did not disturb
+        found = json.loads(measured())
+        if quick(found): break
     assert found['n']>30 and not found['heavy']
-    assert found['seconds']<max(.5, found['torch']/3)
+    assert quick(found)
     assert not [m for m in found['ours'] if m.split('.')[1] in ('cli','experiments','model_selection','datasets')]

@@ -25,7 +25,7 @@ def _threshold(scores:Tensor, correct:int) -> tuple[float,Fraction]:
     t = float(s[correct-1])
     following = float(s[correct]) if correct<len(s) else t
     middle = (t+following)/2
-    if following<middle<t: return middle,Fraction(0)
+    if following<middle<t: return middle,Fraction(1)
     above = int((s>t).sum())
     tied = int((s==t).sum())
     return t,Fraction(correct-above, tied)

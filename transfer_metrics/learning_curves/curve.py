@@ -217,7 +217,8 @@ class Side(NamedTuple):
         rise = np.diff(self.q, axis=1)
         rise = np.where(rise>0, rise, 1)
         def of(x, ends): # the entry of each edge
-            padded = np.pad(x, ((0,0),(1,1)), constant_values=ends)
+            end = np.full((len(x),1), ends, dtype=x.dtype)
+            padded = np.concatenate([end,x,end], axis=1)
             return np.take_along_axis(padded, i, 1)
         begins = _with_ends(self.n[:-1], self.zero, np.inf)
         lengths = _with_ends(np.diff(self.n), 0., 0.)

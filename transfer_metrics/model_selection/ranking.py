@@ -59,7 +59,8 @@ def metric_functions(
     metrics:Any=None, # Names, functions, a mapping of names to functions, or 'all'; default as of `default_metrics`
 ) -> dict[str,Callable]: # By name; an option that is given is bound
     "The functions of metrics, however they are given"
-    found = resolve_all(metrics, applicable(), default=default_metrics())
+    default = default_metrics() if metrics is None else None
+    found = resolve_all(metrics, applicable(), default=default)
     fs = {}
     for k,(m,options) in found.items():
         fs[k] = partial(m.f, **options) if options else m.f
