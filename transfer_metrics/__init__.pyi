@@ -7,6 +7,8 @@ from . import core as core
 from . import datasets as datasets
 from . import distributed as distributed
 from . import experiments as experiments
+from . import head_samples as head_samples
+from . import head_steps as head_steps
 from . import invariance as invariance
 from . import learning_curves as learning_curves
 from . import linalg as linalg
