@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 import numpy as np
-from tqdm.auto import tqdm
+from .progress import tqdm
 from .models import Outputs
 from .registry import resolve
 from .state import RowsState, state_of

@@ -13,12 +13,15 @@ import textwrap
 import warnings
 from importlib import import_module
 from inspect import signature
+from pathlib import Path
 from urllib.error import URLError
 from ..checks import known
 from .answers import site
 from .common import as_options, commands
+from .inputs import configured
 from .parser import parser_of
-from .tables import copied
+from .tables import copied, told
+from ..progress import live
 
 # %% ../../nbs/cli/01_main.ipynb #c52c25a3
 def all_commands() -> dict: # Function and positional arguments by name
@@ -30,12 +33,11 @@ def all_commands() -> dict: # Function and positional arguments by name
 # %% ../../nbs/cli/01_main.ipynb #2fa0316d
 def _epilog(name, c):
     "Examples and the names of metrics, below the options"
-    from transfer_metrics.cli.inputs import metric_args, score_names
     lines = ['Examples:'] if c.examples else []
     for o in c.examples: lines += [f'  {part}' for part in copied(f'transfer-metrics {o}', 76)]
-    if c.area:
-        names = score_names() if c.area=='transferability' else list(metric_args(c.area))
-        lines += ['', *textwrap.wrap(f'Metrics: {", ".join(names)}', 78, subsequent_indent='  ')]
+    if c.metrics:
+        names = ', '.join(c.metrics())
+        lines += ['', *textwrap.wrap(f'Metrics: {names}', 78, subsequent_indent='  ')]
     if c.forms: lines += ['', f'transfer-metrics {name} EXPERIMENT --help shows the options of one experiment.']
     return '\n'.join([*lines, '', f'{site()}cli/{name.replace("-", "_")}.html'])
 
@@ -93,36 +95,53 @@ def _do(name, args):
         every = all_commands()
         known(name, every, 'command', see='transfer-metrics help')
         options = _parse(name, args)
-        every[name].f(**options)
+        f = every[name].f
+        try:
+            with live(): f(**options)
+        except KeyboardInterrupt: raise _Stopped(_kept(name, f, options)) from None
 
 def _options_of(name):
     "The arguments of a command, none of what is not one"
     return signature(commands[name].f).parameters if name in commands else {}
 
-def _kept(name, args):
+class _Stopped(KeyboardInterrupt):
+    "An interruption that says what is left"
+
+def _kept(name, f, options):
     "What an interruption leaves, and how to go on"
-    if '--store' not in args:
-        return 'nothing was kept; with --store FILE what is finished stays, where a command has it'
-    at = args.index('--store')
-    store = ' '.join(args[at+1:at+2])
-    again = ' with --resume' if name=='study' and '--resume' not in args else ''
+    if 'store' not in options: return 'nothing was kept, the same command begins anew'
+    options = configured(f, options, options.get('config', ''))
+    store = options['store']
+    if not store and options.get('resume'): store = f'study-{options["experiment"]}.csv'
+    if not store: return 'nothing was kept; with --store FILE what is finished stays'
+    if not Path(store).exists(): return f'nothing was finished yet for {store}; the same command begins anew'
+    again = '' if options.get('resume', True) else ' with --resume'
     return f'what was finished is in {store}; the same command{again} goes on from there'
 
 def _run(name, args):
     "Run a command; bad input is one line on stderr, and so is an interruption"
     try: _do(name, args)
-    except KeyboardInterrupt:
-        print(f'transfer-metrics: interrupted; {_kept(name, args)}', file=sys.stderr)
+    except KeyboardInterrupt as e:
+        told(f'interrupted; {e}' if str(e) else 'interrupted')
         return 130
     except URLError as e:
         offline = 'nothing could be downloaded; give files that are there, or --weights none'
-        print(f'transfer-metrics: error: {offline} ({e.reason})', file=sys.stderr)
+        told(f'error: {offline} ({e.reason})', 'red')
         return 2
     except (ValueError, OSError) as e:
-        line = as_options(' '.join(str(e).split()), _options_of(name))
-        print(f'transfer-metrics: error: {line}', file=sys.stderr)
+        told(f'error: {as_options(str(e), _options_of(name))}', 'red')
         return 2
     return 0
+
+def _warnings_of(name):
+    "Says each warning once, as the command line calls things"
+    said = set()
+    def warn(message, *args, **kwargs):
+        text = as_options(str(message), _options_of(name))
+        if text in said: return
+        said.add(text)
+        told(f'warning: {text}', 'yellow')
+    return warn
 
 def main(
     argv:list[str]|None=None, # Arguments, by default those of the process
@@ -130,12 +149,9 @@ def main(
     "Entry point of `transfer-metrics`"
     if argv is None: argv = sys.argv[1:]
     name,*args = argv or ['--help']
-    def warn(message, *args, **kwargs):
-        said = as_options(str(message), _options_of(name))
-        print(f'transfer-metrics: warning: {said}', file=sys.stderr)
     with warnings.catch_warnings():
         warnings.simplefilter('default', UserWarning)
-        warnings.showwarning = warn
+        warnings.showwarning = _warnings_of(name)
         return _run(name, args)
 
 # %% ../../nbs/cli/01_main.ipynb #351dce49

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
-from tqdm.auto import tqdm
+from ..progress import tqdm
 from .. import __version__
 from ..checks import instance, number, whole
 from ..containers import pixels

@@ -19,7 +19,7 @@ import torch
 from fastcore.basics import patch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
-from tqdm.auto import tqdm
+from ..progress import tqdm
 from .. import __version__
 from ..checks import number, one_of, whole
 from ..core import ArrayLike, as_tensor

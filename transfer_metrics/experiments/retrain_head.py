@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from tqdm.auto import tqdm
+from ..progress import tqdm
 from ..checks import number
 from ..core import ArrayLike, Labels, as_features, as_labels
 from ..linalg import power2

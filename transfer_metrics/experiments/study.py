@@ -15,7 +15,7 @@ from itertools import product
 from os import PathLike
 from typing import Any, NamedTuple
 import pandas as pd
-from tqdm.auto import tqdm
+from ..progress import tqdm
 from ..registry import resolve, result_frame
 from ..store import Book, Item, fingerprint
 from ..model_selection.ranking import default_scores, metric_functions

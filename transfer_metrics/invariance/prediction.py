@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import pad
-from tqdm.auto import tqdm
+from ..progress import tqdm
 from ..checks import number, one_of, whole
 from ..core import ArrayLike, as_features, like
 from ..models import forward

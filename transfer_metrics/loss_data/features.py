@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
-from tqdm.auto import tqdm
+from ..progress import tqdm
 from ..core import as_features, as_tensor
 from .sampling import Whitening
 from ..models import frozen, random_kept

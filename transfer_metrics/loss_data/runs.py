@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from tqdm.auto import tqdm
+from ..progress import tqdm
 from .features import LazyFeatures
 from .jobs import Job
 from .preparation import Prepared

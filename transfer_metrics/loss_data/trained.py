@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
-from tqdm.auto import tqdm
+from ..progress import tqdm
 from ..checks import number, whole
 from ..core import ArrayLike, as_labels
 from .representations import TorchRepr, flat_inputs, numpy_wrap_torch, training_inputs

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm.auto import tqdm
+from ..progress import tqdm
 from ..checks import instance, one_of, whole
 from ..core import as_features
 from .groups import ProbeData, planned, train_group

@@ -1,0 +1,89 @@
+"Commands in a terminal of their own: bars with the time that is left, warnings within the width, Ctrl-C"
+import os, re, select, signal, subprocess, sys, time
+import numpy as np
+import pytest
+
+pty = pytest.importorskip('pty') # not on Windows
+import fcntl, struct, termios
+
+def in_terminal(args, columns=80, stop=None, limit=240):
+    "Status and what a terminal of `columns` got; Ctrl-C as soon as `stop(text)` is true"
+    master,slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+    env = {k: v for k,v in os.environ.items() if k not in ('COLUMNS','NO_COLOR','FORCE_COLOR','CI')} | dict(TERM='xterm-256color')
+    command = [sys.executable, '-m', 'transfer_metrics.cli.main', *map(str, args)]
+    p = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True)
+    os.close(slave)
+    got = b''
+    stopped = stop is None
+    until = time.monotonic()+limit
+    while time.monotonic()<until:
+        if select.select([master], [], [], .1)[0]:
+            try: piece = os.read(master, 1<<16)
+            except OSError: break
+            if not piece: break
+            got += piece
+        if not stopped and stop(got.decode(errors='ignore')):
+            p.send_signal(signal.SIGINT)
+            stopped = True
+    else: p.kill()
+    os.close(master)
+    return p.wait(),got.decode()
+
+def last(text):
+    "What stands in the terminal after the bars are gone"
+    return re.sub(r'\x1b\[[?\d;]*[a-zA-Z]', '', re.split(r'[\r\n]\x1b\[2K', text)[-1]).replace('\r', '')
+
+@pytest.fixture(scope='module')
+def photos(tmp_path_factory):
+    "A folder of images of two classes"
+    from PIL import Image
+    root = tmp_path_factory.mktemp('photos')
+    rng = np.random.default_rng(0)
+    for name in 'cat','dog':
+        (root/name).mkdir()
+        for i in range(12): Image.fromarray(rng.integers(0, 255, (16,16,3), dtype=np.uint8)).save(root/name/f'{i}.png')
+    return root
+
+def left(text): return re.search(r'\d+:\d\d left', text) is not None
+
+stores = {
+    'loss-data': 'loss-data --n-seeds 5 --train-steps 1500',
+    'invariance': 'invariance',
+    'study': 'study correlation --tasks 200'}
+
+@pytest.mark.parametrize('name', stores)
+def test_interrupted_with_a_store(name, tmp_path):
+    "One line that names what was kept, and the same command goes on from there"
+    store = tmp_path/'kept.csv'
+    def stop(text): return left(text) and store.exists()
+    status,text = in_terminal([*stores[name].split(), '--store', store], stop=stop)
+    assert status==130, text[-2000:]
+    said = ' '.join(last(text).split())
+    again = ' with --resume' if name=='study' else ''
+    assert said.endswith(f'transfer-metrics: interrupted; what was finished is in {store}; the same command{again} goes on from there')
+    assert 'Traceback' not in text
+    assert len(store.read_text().splitlines())>1
+
+@pytest.mark.parametrize('line', [
+    'curves --n-boot 20000000',
+    'rank --models resnet18 --weights none --images {photos} --batch-size 1',
+    'accuracy --model resnet18 --weights none --known {photos} --new {photos}/cat --size 224 --batch-size 1'])
+def test_interrupted(line, photos):
+    status,text = in_terminal(line.format(photos=photos).split(), stop=left)
+    assert status==130, text[-2000:]
+    assert ' '.join(last(text).split()).endswith('transfer-metrics: interrupted; nothing was kept, the same command begins anew')
+    assert 'Traceback' not in text
+
+def test_warning_within_the_width(tmp_path):
+    "Wrapped between words, once"
+    path = tmp_path/'late.csv'
+    path.write_text('n,perf,by\n'+''.join(f'{n},{.4+k/5+n/1000},{k}\n' for k in (0,1) for n in (50,100,200)))
+    status,text = in_terminal(['curves', path, '--by', 'by', '--no-progress'])
+    assert status==0, text
+    plain = re.sub(r'\x1b\[[?\d;]*[a-zA-Z]', '', text).replace('\r', '')
+    warned = plain[plain.index('transfer-metrics: warning'):]
+    assert plain.count('warning:')==1
+    assert '\x1b[33m' in text
+    lines = [o for o in warned.splitlines() if str(tmp_path) not in o]
+    assert max(map(len, lines))<=80
