@@ -1,5 +1,5 @@
-"""All default scores of one model beside the dearest of them, 10 classes: `python benchmarks/all_scores.py [n d c]`; 10000 768 10 takes a minute.
-What they could share, class codes, one Gram matrix and its eigendecomposition, is timed alone."""
+"""All default scores of one model beside the dearest of them, 10 classes.
+`python benchmarks/all_scores.py [n d c]`; 10000 768 10 takes a minute. What they could share, class codes, one Gram matrix and its eigendecomposition, is timed alone."""
 import sys
 import warnings
 
@@ -29,6 +29,7 @@ def main(n=2_000, d=256, c=10):
     dearest = max(alone, key=lambda run: run.cpu)
     shared = measure('Gram and its eigenvectors', principal, torch.tensor(x), repeat=2)
     report(f'{n:,} x {d}, {c} classes', [every,*alone,shared])
-    print(f'  all over the dearest, {dearest.name}: {every.cpu/dearest.cpu:.2f}; over the sum of all alone: {every.cpu/sum(run.cpu for run in alone):.2f}')
+    total = sum(run.cpu for run in alone)
+    print(f'  all over the dearest, {dearest.name}: {every.cpu/dearest.cpu:.2f}; over the sum of all alone: {every.cpu/total:.2f}')
 
 if __name__=='__main__': main(*map(int, sys.argv[1:]))
