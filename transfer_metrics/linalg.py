@@ -52,6 +52,10 @@ def _in_cache():
     "How many numbers the caches of all threads hold together, twice over"
     return 2**16*torch.get_num_threads()
 
+def _quick(x):
+    "Whether a look at each number takes under half a second: then threads that wait for each other do not pay"
+    return x.numel()<2**27
+
 def _few_classes(x, c):
     "Whether going class by class pays: rows are long, quick to read, and make up for a few calls a class"
     in_rows = x.device.type=='cpu' and x.stride(1)==1
@@ -93,13 +97,13 @@ def class_sums(
     "Sum of the rows of `x` in each class, in one pass and bounded memory"
     d = x.shape[1]
     sums = x.new_zeros((c, d), dtype=torch.float64)
-    if sums.numel()>=2**20 and _few_classes(x, c): # else all sums stay in the cache
-        try: _add_by_class(sums, x, codes, check)
-        except ValueError:
-            if check: _check_in_order(x, check) # so that the error names the first row
-            raise
-        return sums
-    with one_thread(x.numel()<2**20):
+    with one_thread(_quick(x)):
+        if sums.numel()>=2**20 and _few_classes(x, c): # else all sums stay in the cache
+            try: _add_by_class(sums, x, codes, check)
+            except ValueError:
+                if check: _check_in_order(x, check) # so that the error names the first row
+                raise
+            return sums
         for s in chunks(x, _in_cache()):
             part = x[s]
             if check: check(part, start=s.start)
@@ -113,11 +117,11 @@ def class_dots(
 ) -> Tensor: # Products in `float64`, shape `[n]`
     "Product of each row of `x` with the row of its class in `table`, in one pass and bounded memory"
     res = x.new_empty(len(x), dtype=torch.float64)
-    if _few_classes(x, len(table)):
-        for k,i,_,v in _class_blocks(x, codes, len(table)):
-            res[i] = v@table[k]
-        return res
-    with one_thread(x.numel()<2**20):
+    with one_thread(_quick(x)):
+        if _few_classes(x, len(table)):
+            for k,i,_,v in _class_blocks(x, codes, len(table)):
+                res[i] = v@table[k]
+            return res
         for s in chunks(x, _in_cache()):
             own = table[codes[s]]
             res[s] = own.mul_(x[s]).sum(1)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from ..answers import linear_answers
+from ..answers import fold_answers
 from ..core import ArrayLike, as_features, as_labels, chunks
 from ..linalg import Moments, add_segments, centred, eigenpairs, inverse_std, mean_shift, power2
 from ..neighbours import neighbour_votes
@@ -236,27 +236,12 @@ def _ridge_loo(x, y, c, lam):
         res[s] = _credit(scores, y[s])
     return res
 
-def _logistic_credit(x, y, t, truth, C, inverse):
-    "Credit of each sample of `t`, judged by a logistic head of `x`, or by the only class that `y` has; and its metric"
-    classes,codes = y.unique(return_inverse=True)
-    c = len(classes)
-    if c<2:
-        right = truth==classes[0]
-        return right.double(),inverse
-    answers = linear_answers(x, codes, t, c, C=C, inverse=inverse)
-    if answers.open.any(): warn_unsettled(answers.off, stacklevel=5)
-    place = torch.searchsorted(classes, truth).clamp(max=c-1)
-    credit = _credit(answers.logits, place, answers.tie)
-    known = classes[place]==truth
-    return credit*known,answers.inverse
-
-def _logistic_folds(x, y, fold, k, C):
+def _logistic_folds(x, y, c, fold, C):
     "Credit of each sample, judged by a logistic head of the other folds"
     res = torch.zeros_like(y, dtype=torch.float64)
-    inverse = None
-    for rows in _tests(fold, k):
-        train = _others(fold, rows)
-        res[rows],inverse = _logistic_credit(x[train], y[train], x[rows], y[rows], C, inverse)
+    for rows,answers in fold_answers(x, y, fold, c, C=C):
+        if answers.open.any(): warn_unsettled(answers.off, stacklevel=4)
+        res[rows] = _credit(answers.logits, y[rows], answers.tie)
     return res
 
 # %% ../../nbs/transferability/13_baselines.ipynb #401a4605
@@ -294,6 +279,6 @@ def linear_probe(
     if isinstance(folds, bool) or not isinstance(folds, (int,np.integer)) or folds<2:
         raise ValueError(f'`folds` must be an integer of 2 or more, or None, got {folds!r}')
     fold = _folds(x, y, folds, seed)
-    if head=='logistic': credit = _logistic_folds(x, y, fold, folds, 1/(ridge or 1))
+    if head=='logistic': credit = _logistic_folds(x, y, len(classes), fold, 1/(ridge or 1))
     else: credit = _ridge_folds(x, y, len(classes), fold, folds, ridge)
     return float(credit.mean())
