@@ -233,8 +233,9 @@ def _draws(loader):
     "Whether a loader leaves out other samples each time that it is read"
     if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset): return False
     if not loader.drop_last: return False
-    in_order = isinstance(loader.sampler, SequentialSampler)
-    return not in_order and len(loader.sampler)%loader.batch_size>0
+    sampler:Any = loader.sampler
+    if isinstance(sampler, SequentialSampler) or not hasattr(sampler, '__len__'): return False
+    return len(sampler)%(loader.batch_size or 1)>0
 
 def warn_of_draws(
     jobs:Iterable[ScoreJob], # The models
