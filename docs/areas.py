@@ -41,7 +41,7 @@ areas = {
         'Begin with [Running a study](experiments/06_study.ipynb).',
         ('experiments',)),
     'data_that_ships': Area(
-        'Data that ships', 'Digits and sixteen networks, images from folders, published answers and learning curves',
+        'Data that ships', 'Digits and sixteen networks, images from folders, published tables and learning curves',
         'Everything in the examples runs on these, offline.',
         ('datasets',)),
     'under_the_hood': Area(

@@ -126,7 +126,8 @@ refused = {
     'curves {d}/curves.csv': '--by',
     'loss-data --whiten grey': '--whiten must be',
     'loss-data --features {d}/good.npy': '--labels',
-    'accuracy --metrics lepp': 'average_confidence, cot, doc',
+    'accuracy --metrics lepp': 'transfer-metrics help accuracy lists them',
+    'invariance --metrics entropi': "did you mean 'entropy'",
     'accuracy --model resnet81 --known {d} --new {d}': 'resnet18',
     'accuracy --model resnet18': '--known, --new is missing',
     'invariance --models resnet81 --images {d}': 'resnet18',
@@ -142,15 +143,51 @@ def test_refused(line, arrays):
     assert len(err.splitlines())==1
     assert refused[line] in err
 
+at_once = [
+    'rank --metrics lepp',
+    'rank --models resnet81 --images .',
+    'rank --models resnet18 --weights V3 --images .',
+    'rank --models nowhere:net --images .',
+    'rank --models resnet18 --dataset CIFAR11',
+    'rank --outputs none.npz',
+    'loss-data --features none.npy --labels y.npy',
+    'loss-data --points few',
+    'curves --level 2',
+    'accuracy --metrics lepp',
+    'accuracy --model resnet18 --known . --new . --mean .5',
+    'invariance --metrics lepp',
+    'invariance --permutations some',
+    'invariance --models resnet18',
+    'study corelation',
+    'study correlation --metrics lepp',
+    'study correlation --methods tune',
+    'study correlation --classes few',
+    'study correlation --sources all,middle']
+
 def test_refused_at_once():
-    "In a process of its own, within a second of computing, and without torch"
-    code = ('import sys, time; from transfer_metrics.cli.main import main; status = main(sys.argv[1:]); '
-            'print(status, "torch" in sys.modules, time.process_time())')
-    for line in 'rank --metrics lepp','rank --models resnet81 --images .','loss-data --features none.npy --labels y.npy':
-        runs = [subprocess.run([sys.executable, '-c', code, *line.split()], capture_output=True, text=True, check=True) for _ in range(2)]
-        said = [r.stdout.split() for r in runs]
-        assert said[0][:2]==['2','False'], line
-        assert min(float(t) for *_,t in said)<1, line
+    "What is wrong with names and options is said before anything heavy is imported, torch above all"
+    code = """import sys, json
+from transfer_metrics.cli.main import main
+heavy = 'torch','torchvision','scipy','sklearn','matplotlib'
+for line in json.loads(sys.argv[1]): print(main(line.split()), *(k for k in heavy if k in sys.modules))
+"""
+    r = subprocess.run([sys.executable, '-c', code, json.dumps(at_once)], capture_output=True, text=True, check=True)
+    assert r.stdout.splitlines()==['2']*len(at_once), r.stderr
+    assert len(r.stderr.splitlines())==len(at_once)
+
+def test_refused_in_a_fraction_of_the_time_of_torch():
+    "Measured beside it, so that a busy machine does not matter"
+    def seconds(*args):
+        code = 'import sys, time\n'+args[0]+'\nprint(time.process_time())'
+        runs = [subprocess.run([sys.executable, '-c', code, *args[1:]], capture_output=True, text=True, check=True) for _ in range(3)]
+        return min(float(r.stdout.split()[-1]) for r in runs)
+    torch = seconds('import torch')
+    refused = seconds('from transfer_metrics.cli.main import main; main(sys.argv[1:])', 'invariance', '--metrics', 'lepp')
+    assert refused<.7*torch
+
+@pytest.mark.parametrize('name', quick)
+def test_help_lists_metrics(name):
+    assert 'Metrics: ' in run(f'help {name}')[1]
 
 @pytest.mark.filterwarnings('default')
 def test_files_of_arrays(arrays):
@@ -183,7 +220,7 @@ def test_interrupted(monkeypatch):
     monkeypatch.setattr('transfer_metrics.learning_curves.compare.compare_curves', stop)
     status,_,err = run('curves')
     assert status==130
-    assert len(err.splitlines())==1 and 'interrupted' in err and '--store' in err
+    assert err=='transfer-metrics: interrupted; nothing was kept, the same command begins anew\n'
 
 def test_readme_commands():
     "Every command line of the README is one that the parser takes"

@@ -26,7 +26,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import closing, contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -131,6 +131,7 @@ def _code(c):
     constants = [_code(k) if isinstance(k, types.CodeType) else k for k in c.co_consts]
     return [c.co_code, c.co_names, constants]
 
+@lru_cache(maxsize=2**12)   # reading instructions is slow, and each key asks for those of the same functions
 def _names(c, kinds=('LOAD_GLOBAL','LOAD_NAME')):
     "Names that compiled code looks up in its module, those of functions inside it too"
     nested = [k for k in c.co_consts if isinstance(k, types.CodeType)]

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from fastcore.meta import delegates
 from .answers import Answer
 from .common import classifiers, command, names_in, numbers_in, one_thread, read_array
-from .inputs import check_device, check_models
+from .inputs import check_device, check_models, check_names
+from .names import check_channels, check_module, check_weights, predicted_names
 
 # %% ../../nbs/cli/17_accuracy.ipynb #47bc25be
 def existing(
@@ -43,20 +44,15 @@ def _check(o):
         raise ValueError('--n-boot must be 0 or more, --batch-size and --most 1 or more')
     for option in ('known','new','known_outputs','new_outputs'): existing(getattr(o, option), option.replace('_', '-'))
     check_models(o.model, 'model')
+    check_module(o.model, 'model')
+    check_weights(o.model, o.weights)
+    check_channels(o.mean, o.std)
+    check_names(o.metrics, predicted_names(), 'accuracy')
     check_device(o.device)
     pairs = len(names_in(o.known_outputs)),len(names_in(o.new_outputs))
     if pairs[0]!=pairs[1]:
         raise ValueError('--known-outputs and --new-outputs must name as many files, one a model, in the same order, '
                          f'got {pairs[0]} and {pairs[1]}')
-
-def _metrics(o):
-    "The estimators asked for, `None` for all"
-    from transfer_metrics.invariance.label_free import label_free_metrics, of_images
-    there = [k for k,m in label_free_metrics().items() if of_images(m.metric)]
-    there.append('agreement_on_the_line')
-    for k in names_in(o.metrics):
-        if k not in there: raise ValueError(f'--metrics: unknown metric {k!r}; there are {", ".join(there)}')
-    return names_in(o.metrics) or None
 
 # %% ../../nbs/cli/17_accuracy.ipynb #ffeb2931
 def _array_in(p):
@@ -167,7 +163,7 @@ def _of_saved(o, a, run):
 def _predicted(o, a):
     "The table of estimates"
     from transfer_metrics.invariance.predicted_accuracy import predicted_accuracy
-    run:dict[str,Any] = dict(metrics=_metrics(o), n_boot=o.n_boot, coverage=o.coverage, seed=o.seed)
+    run:dict[str,Any] = dict(metrics=names_in(o.metrics) or None, n_boot=o.n_boot, coverage=o.coverage, seed=o.seed)
     if o.known_outputs: return _of_saved(o, a, run)
     m = _own(o) if o.model else _example(o)
     _found(a, m, o)
@@ -241,7 +237,7 @@ _groups = {'Models': 'model weights',
 _examples = ['accuracy', 'accuracy --model resnet18 --known photos/test --new incoming --size 224',
     'accuracy --known-outputs known.npz --new-outputs new.npz --report accuracy.html']
 
-@command(groups=_groups, examples=_examples)
+@command(groups=_groups, examples=_examples, metrics=predicted_names)
 @delegates(Answer.deliver)
 def accuracy(
     # torchvision classifier, or module:function or module:function=weights.pth; several separated by commas

@@ -23,7 +23,7 @@ class Command(NamedTuple):
     positional:tuple[str,...] # arguments that are given by their place, without a name
     groups:Mapping[str,str] # titles, and the arguments under each, separated by spaces
     examples:Sequence[str] # command lines without `transfer-metrics`
-    area:str # whose metrics its help lists, or ''
+    metrics:Callable|None # gives the names of metrics that its help lists
     forms:Mapping[str,Sequence[str]] # what its first argument may be, and the arguments that are of no use with it
 
 commands:dict[str,Command] = {} # by name
@@ -32,13 +32,13 @@ def command(
     *pos:str, # Arguments that are given by their place, without a name
     groups:Mapping[str,str]|None=None, # Titles of the help, and the arguments under each, separated by spaces
     examples:Sequence[str]=(), # Command lines without `transfer-metrics`
-    area:str='', # Whose metrics the help lists
+    metrics:Callable|None=None, # Gives the names of metrics that the help lists
     # What the first argument may be, and what arguments are of no use with it
     forms:Mapping[str,Sequence[str]]|None=None,
 ) -> Callable: # Decorator that returns its function
     "Make a function a command of `transfer-metrics`; its arguments and their comments make the command line"
     def _f(f):
-        commands[f.__name__.replace('_', '-')] = Command(f, pos, groups or {}, examples, area, forms or {})
+        commands[f.__name__.replace('_', '-')] = Command(f, pos, groups or {}, examples, metrics, forms or {})
         return f
     return _f
 

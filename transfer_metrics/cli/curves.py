@@ -8,11 +8,12 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/curves.html.md"""
 __all__ = ['curves']
 
 # %% ../../nbs/cli/04_curves.ipynb #a533385a
+from functools import partial
 from typing import Any
 from fastcore.meta import delegates
 from .answers import Answer
 from .common import command
-from .inputs import check_file, read_table
+from .inputs import check_file, metric_args, read_table
 from .words import estimate_text, saving_words
 
 # %% ../../nbs/cli/04_curves.ipynb #d27f3a22
@@ -67,8 +68,10 @@ _reading = """Average relative reduction is the headline: the share of the data 
 levels of performance that the two curves cover; 0.86 means that 14 labels do what 100 did. Jumpstart is the head \
 start before any data, asymptotic advantage the difference at the end. Intervals resample the runs."""
 
-def _check(base, transfer, by, options):
+def _check(base, transfer, by, n_boot, level, options):
     "Refuse what does not go together before anything is read"
+    if n_boot<0: raise ValueError(f'--n-boot must be 0 or more, got {n_boot}')
+    if not 0<level<1: raise ValueError(f'--level must be between 0 and 1, got {level}')
     if transfer and not base: raise ValueError('give the file of learning without transfer as well')
     if base and not transfer and not by:
         raise ValueError('give two files, of learning without and with transfer, or one and --by, the column that '
@@ -94,7 +97,7 @@ _groups = {'Columns': 'n perf run by without', 'Reading': 'direction start n_boo
 _examples = ['curves', 'curves scratch.csv pretrained.csv --start first',
     'curves all.csv --n train_size --perf accuracy --run seed --by init']
 
-@command('base', 'transfer', groups=_groups, examples=_examples)
+@command('base', 'transfer', groups=_groups, examples=_examples, metrics=partial(metric_args, 'learning_curves'))
 @delegates(Answer.deliver)
 def curves(
     base:str='', # csv or parquet file of learning without transfer, or of both with --by
@@ -116,7 +119,8 @@ def curves(
     "Compare learning with and without transfer; with no arguments, on the embedded digits example"
     options:dict[str,Any] = {k: v for k,v in locals().items() if k!='files'}|files
     a = Answer('curves', options)
-    _check(base, transfer, by, dict(direction=(direction,('max','min')), start=(start,('zero','first'))))
+    choices = dict(direction=(direction,('max','min')), start=(start,('zero','first')))
+    _check(base, transfer, by, n_boot, level, choices)
     from transfer_metrics.datasets.published import digits_curves
     from transfer_metrics.learning_curves.compare import compare_curves, plot_transfer
     if base:

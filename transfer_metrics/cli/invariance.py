@@ -16,7 +16,8 @@ from fastcore.meta import delegates
 from .accuracy import existing
 from .answers import Answer
 from .common import classifiers, command, names_in, numbers_in, one_thread, unnamed, write
-from .inputs import check_device, check_models, configured
+from .inputs import check_device, check_models, check_names, configured
+from .names import check_channels, check_module, check_weights, label_free_names
 from .plan import asked, fewer, less, lasting, passes, planned, timed, views
 
 # %% ../../nbs/cli/06_invariance.ipynb #a1689912
@@ -37,8 +38,6 @@ def _work(a, m, n, how_long=''):
 def _embedded(o, metrics, a):
     "The networks that read digits, and their sets"
     from transfer_metrics.invariance.evaluation import digits_domains
-    if o.images or o.exterior or o.source or o.train:
-        raise ValueError('--images, --exterior, --source and --train need --models')
     plan = asked(o)
     found = digits_domains(n_interior=plan.interior, n=o.limit or 200, seed=o.seed, progress=o.progress)
     m = _Material(*found)
@@ -70,8 +69,6 @@ def _own(o, metrics, a):
     "Models, interior and exterior sets, source images and heads, from the options"
     from transfer_metrics.invariance.domains import floats, interior_domain
     from transfer_metrics.invariance.recipes import fit_heads, one_set
-    if not o.images:
-        raise ValueError('--models needs --images, labelled images from which the interior sets are made')
     models = classifiers(o.models, o.weights, numbers_in(o.mean, 'mean'), numbers_in(o.std, 'std'))
     where = dict(size=o.size or None, root=o.root, download=True)
     base = _base(o, where, a)
@@ -94,10 +91,6 @@ def _own(o, metrics, a):
 # %% ../../nbs/cli/06_invariance.ipynb #ff02ee7a
 def _metrics(names):
     "The metrics asked for and accuracy; `None` for all that there are"
-    from transfer_metrics.invariance.label_free import label_free_metrics
-    known = label_free_metrics()
-    for k in names:
-        if k not in known: raise ValueError(f'unknown metric {k!r}; there are {", ".join(known)}')
     return list(dict.fromkeys([*names,'accuracy'])) if names else None
 
 def _evaluated(o, metrics, a):
@@ -206,7 +199,7 @@ _examples = ['invariance',
     'invariance --models resnet18 --images photos/test --exterior photos/rain,photos/night --size 224',
     'invariance --models mine:net=net.pth --images photos.npz --store sets.csv --report lines.html']
 
-@command(groups=_groups, examples=_examples)
+@command(groups=_groups, examples=_examples, metrics=label_free_names)
 @delegates(Answer.deliver)
 def invariance(
     models:str='', # torchvision classifiers, or module:function or module:function=weights.pth, separated by commas
@@ -268,6 +261,18 @@ def _check(o):
     if o.limit<0 or o.minutes<=0: raise ValueError('--limit must be 0 or more and --minutes above 0')
     if o.recalculate_results and not o.store:
         raise ValueError('--recalculate-results needs --store, the file of results')
+    if o.permutations not in ('','all','three_swaps') and not o.permutations.isdigit():
+        raise ValueError(f'--permutations must be all, three_swaps or a number, got {o.permutations!r}')
+    if o.fits and not o.fits.endswith('.csv'):
+        raise ValueError(f'--fits must name a file that ends in .csv, got {o.fits}')
+    if o.models and not o.images:
+        raise ValueError('--models needs --images, labelled images from which the interior sets are made')
+    if not o.models and any((o.images, o.exterior, o.source, o.train)):
+        raise ValueError('--images, --exterior, --source and --train need --models')
     for option in ('images','exterior','source','train'): existing(getattr(o, option), option)
+    check_names(o.metrics, label_free_names(), 'invariance')
     check_models(o.models)
+    check_module(o.models)
+    check_weights(o.models, o.weights)
+    check_channels(o.mean, o.std)
     check_device(o.device)

@@ -8,12 +8,13 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/loss_data.html.md"
 __all__ = ['loss_data']
 
 # %% ../../nbs/cli/05_loss_data.ipynb #5def0c0c
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from fastcore.meta import delegates
 from .answers import Answer
 from .common import command, numbers_in, unnamed, write
-from .inputs import check_device, check_file, files_in, read_file
+from .inputs import check_device, check_file, files_in, metric_args, read_file
 from .words import estimate_text, need_words
 
 # %% ../../nbs/cli/05_loss_data.ipynb #f8f25607
@@ -69,6 +70,9 @@ def _check(o):
         raise ValueError('give --features and --labels, or neither for the embedded digits')
     if o.n_points<1 or o.n_seeds<1 or o.batch_size<1 or o.train_steps<0:
         raise ValueError('--n-points, --n-seeds and --batch-size must be 1 or more, --train-steps 0 or more')
+    numbers_in(o.points, 'points', int)
+    at = numbers_in(o.ns, 'ns', int)
+    if at and min(at)<1: raise ValueError(f'--ns must be training sizes of 1 and more, got {o.ns}')
     for k in 'curve','latex':
         ending = dict(curve='.csv', latex='.tex')[k]
         path = getattr(o, k)
@@ -142,7 +146,7 @@ _groups = {'Data': 'features labels', 'Probe': 'probe hidden train_steps lr batc
 _examples = ['loss-data', 'loss-data --features resnet=r.npy,vit=v.npy --labels y.csv --store losses.csv',
     'loss-data --features a.npy --labels y.npy --probe linear --points 10,100,1000']
 
-@command(groups=_groups, examples=_examples)
+@command(groups=_groups, examples=_examples, metrics=partial(metric_args, 'loss_data'))
 @delegates(Answer.deliver)
 def loss_data(
     # files of features [n, d], one a representation, separated by commas, each as it is or as name=file: .npy, .npz,

@@ -33,12 +33,11 @@ def all_commands() -> dict: # Function and positional arguments by name
 # %% ../../nbs/cli/01_main.ipynb #2fa0316d
 def _epilog(name, c):
     "Examples and the names of metrics, below the options"
-    from transfer_metrics.cli.inputs import metric_args, score_names
     lines = ['Examples:'] if c.examples else []
     for o in c.examples: lines += [f'  {part}' for part in copied(f'transfer-metrics {o}', 76)]
-    if c.area:
-        names = score_names() if c.area=='transferability' else list(metric_args(c.area))
-        lines += ['', *textwrap.wrap(f'Metrics: {", ".join(names)}', 78, subsequent_indent='  ')]
+    if c.metrics:
+        names = ', '.join(c.metrics())
+        lines += ['', *textwrap.wrap(f'Metrics: {names}', 78, subsequent_indent='  ')]
     if c.forms: lines += ['', f'transfer-metrics {name} EXPERIMENT --help shows the options of one experiment.']
     return '\n'.join([*lines, '', f'{site()}cli/{name.replace("-", "_")}.html'])
 

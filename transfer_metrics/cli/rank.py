@@ -15,6 +15,7 @@ from .common import as_options, command, names_in, saved_outputs, share_of
 from .inputs import check_device, check_models, check_names, files_in, score_names
 from .labelled import LabelledImages, found_in, given_outputs, model_outputs, paired_files
 from .labelled import run_device
+from .names import check_dataset, check_module, check_saved, check_weights
 from .tables import told
 from .words import accuracy_words, estimate_text, ranking_words
 
@@ -184,8 +185,12 @@ def _check(o):
     if o.layer and not o.models: raise ValueError('--layer needs --models: files have their features already')
     if o.shrinkage not in ('','none','ledoit_wolf'):
         raise ValueError(f'--shrinkage must be ledoit_wolf or none, got {o.shrinkage!r}')
-    check_names(o.metrics, score_names())
+    check_names(o.metrics, score_names(), 'rank')
     check_models(o.models)
+    check_module(o.models)
+    check_weights(o.models, o.weights)
+    check_dataset(o.dataset)
+    for path in names_in(o.outputs): check_saved(path)
     if o.models: _data_of(o).check()
     files = paired_files(dict(features=o.features, probs=o.probs)) if arrays else {}
     if arrays: files_in(o.labels, 'labels')
@@ -215,7 +220,7 @@ _groups = {'Models': 'models weights layer outputs features probs',
 _examples = ['rank', 'rank --models resnet18,vit_b_16 --images photos/train --retrain',
     'rank --features resnet=r.npy,vit=v.npy --labels y.csv --report ranking.html']
 
-@command(groups=_groups, examples=_examples, area='transferability')
+@command(groups=_groups, examples=_examples, metrics=score_names)
 @delegates(Answer.deliver)
 def rank(
     # torchvision models or module:function=weights.pth, separated by commas, such as resnet18,resnet50; needs

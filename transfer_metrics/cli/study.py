@@ -12,10 +12,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
+from .accuracy import existing
 from .answers import Answer
 from .common import as_options, classifiers, command, names_in, numbers_in, one_thread
 from .common import saved_outputs
-from .inputs import check_device, check_models, check_names, score_names
+from .inputs import check_device, check_models, check_names, digits_models, score_names
+from .names import check_channels, check_choices, check_module, check_saved, check_weights
 from .study_tables import show_study
 from .tables import told
 from .study_words import study_words
@@ -43,9 +45,6 @@ def _zoo(names, progress):
     from transfer_metrics.datasets.digits import digits_sources
     from transfer_metrics.experiments.recipes import digits_study
     chosen = list(digits_sources) if names=='all' else names_in(names)
-    for k in chosen:
-        if k not in digits_sources:
-            raise ValueError(f'--sources: unknown model {k!r}; there are all, {", ".join(digits_sources)}')
     return _Material(*digits_study(chosen, progress=progress))
 
 def _saved(outputs, test_outputs):
@@ -104,17 +103,20 @@ def _learners(sources, o):
     return few_shot_learners(sources, images, n_episodes=n_episodes, **run)
 
 # %% ../../nbs/cli/07_study.ipynb #2147b11e
+def _sizes(o):
+    "How large tasks are"
+    classes = _range(o.classes, 'classes')
+    imbalance = _range(o.imbalance, 'imbalance', float)
+    return dict(classes=classes, per_class=o.per_class or None, imbalance=imbalance)
+
 def _draw(experiment, o, m):
     "Tasks from the labels of the data, by the recipe and the options"
     from transfer_metrics.experiments.recipes import recipe_tasks, study_labels
     labels,held = study_labels(m.sources, m.data, m.test)
     if labels is None: raise ValueError('--outputs must have labels')
     digits = not (o.outputs or o.models)
-    classes = _range(o.classes, 'classes')
-    imbalance = _range(o.imbalance, 'imbalance', float)
-    sizes = dict(classes=classes, per_class=o.per_class or None, imbalance=imbalance)
     test = o.test if held is None else held
-    return recipe_tasks(experiment, labels, test=test, digits=digits, n_tasks=o.tasks, seed=o.seed, **sizes)
+    return recipe_tasks(experiment, labels, test=test, digits=digits, n_tasks=o.tasks, seed=o.seed, **_sizes(o))
 
 def _kept(store, resume, experiment):
     "The file that keeps results, or `None`"
@@ -179,6 +181,8 @@ _reading = """A task is a choice of classes and samples of the data. A score is 
 of which models, the transfer will be accurate. Over tasks with different numbers of classes any score that falls with \
 the number of classes is high: look at tasks with equally many. Intervals resample the tasks."""
 
+_every_method = 'retrain_head','fine_tune','from_scratch','meta_transfer'
+
 def _check(o):
     "Refuse options, names and devices that there are not, before anything is loaded"
     if o.tasks<0 or o.tasks==1 or o.levels<1 or o.batch_size<1 or o.epochs<0:
@@ -186,9 +190,17 @@ def _check(o):
             f'--tasks must be 2 or more (or 0), --levels and --batch-size 1 or more, --epochs 0 or more; got '
             f'{o.tasks}, {o.levels}, {o.batch_size} and {o.epochs}')
     _check_sources(o)
-    check_names(o.metrics, score_names())
-    check_names(o.score, score_names(), 'score')
-    if o.models: check_models(o.models)
+    check_names(o.metrics, score_names(), 'study')
+    check_names(o.score, score_names(), 'study', 'score')
+    check_choices(o.methods, _every_method, 'method')
+    if o.sources!='all': check_names(o.sources, digits_models(), 'study', 'sources')
+    check_models(o.models)
+    check_module(o.models)
+    check_weights(o.models, o.weights)
+    check_channels(o.mean, o.std)
+    for path in names_in(o.outputs)+names_in(o.test_outputs): check_saved(path)
+    for option in ('images','test_images','train_images'): existing(getattr(o, option), option.replace('_', '-'))
+    _sizes(o)
     check_device(o.device)
 
 def _report(a, o, plan, frame, experiment):
@@ -228,11 +240,13 @@ _forms = {
     'convergence': _episodes,
     'selection': [*_epochs,*_episodes,*_levels,'score']}
 
-@command('experiment', groups=_groups, examples=_examples, area='transferability', forms=_forms)
+@command('experiment', groups=_groups, examples=_examples, metrics=score_names, forms=_forms)
 @delegates(Answer.deliver)
 def study(
     experiment:str='correlation', # correlation, small-data, imbalanced, meta, convergence or selection
-    sources:str='', # embedded models, separated by commas, or all
+    # embedded models, separated by commas, or all: digits, low, high, zero_one, parity, large, loops, upside_down,
+    # negative, noisy, permuted, few, turned, ink, noise_labels, untrained
+    sources:str='',
     outputs:str='', # or saved Outputs of your models (.npz files or folders), separated by commas; for new heads only
     test_outputs:str='', # their Outputs on a test set, in the same order; by default a share of the samples is held out
     # or torchvision classifiers, or module:function or module:function=weights.pth, separated by commas; with --images
@@ -270,6 +284,7 @@ def study(
     options = {k: v for k,v in locals().items() if k!='files'}|files
     o = SimpleNamespace(**options)
     a = Answer('study', options)
+    check_choices(experiment, _forms, 'experiment')
     o.store = _kept(store, resume, experiment)
     _check(o)
     from transfer_metrics.experiments.recipes import study_recipe

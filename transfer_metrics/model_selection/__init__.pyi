@@ -1,4 +1,9 @@
 # Written by docs/stubs.py: do not edit
+from .benchmarks import Benchmark as Benchmark
+from .benchmarks import benchmark as benchmark
+from .benchmarks import benchmarks as benchmarks
+from .benchmarks import judged as judged
+from .benchmarks import statistics as statistics
 from .consensus import aggregate as aggregate
 from .feature_selection import select_features as select_features
 from .layers import best_layer as best_layer
