@@ -14,6 +14,7 @@ lib = Path(tm.__file__).parent
 ends = {
     'cli/tables._side_by_side': 'each turn takes at least one column away',
     'datasets/folders._names': 'each turn goes one data set further in',
+    'heads._in_front': 'each turn goes to an earlier call',
     'invariance/cot._cheapest_path': 'the way back from a class that was reached to where the search began',
     'invariance/views._draw': 'orders of ten things or more, drawn until there are as many different ones as are asked for',
     'invariance/weather._plasma': 'the step is halved',

@@ -18,13 +18,16 @@ from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import Any
+import numpy as np
 from torch import nn
 from torch.nn.parameter import is_lazy
 from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
 from ..cautions import counted, sizes
 from ..core import as_labels
+from ..model_names import library_of, short_name
 from ..models import Outputs, outputs
 from ..registry import Metric, resolve
+from ..samples import labels_of
 from ..store import Book, Item, error_text, fingerprint
 from ..streaming import from_disk, streamed
 
@@ -45,7 +48,9 @@ def _by_name(models):
                 yield f'{name}/{layer}',o
         else: yield name,m
 
-def _own_name(m): return getattr(m, 'name', '') or type(m).__name__
+def _own_name(m):
+    if library_of(m): return short_name(m)
+    return getattr(m, 'name', '') or type(m).__name__
 
 def _is_one(models): return isinstance(models, (str,PathLike)) or not isinstance(models, Iterable)
 
@@ -95,7 +100,8 @@ def _value(f, out):
     missing = lacking(f, out)
     if missing:
         needed = ' and '.join(f'`{a}`' for a in missing)
-        raise ValueError(f'needs {needed}, which these outputs do not have')
+        taken = f' (features: {out.taken})' if out.taken else ''
+        raise ValueError(f'needs {needed}, which these outputs do not have{taken}')
     m,options = resolve(f)
     _refuse_one_class(m, options, out)
     args = m.free(options)
@@ -136,11 +142,21 @@ def _measure(f, out, failed):
     return value,len(out),seconds,caution,failed
 
 # %% ../../nbs/model_selection/06_scoring.ipynb #545b9279
+def _is_path(m): return isinstance(m, PathLike) or isinstance(m, str) and not library_of(m)
+
+def _is_array(m): return hasattr(m, '__array__') and not isinstance(m, nn.Module)
+
+def _of_features(m, data, name):
+    "Outputs of an array of features, with labels that come as they are or with the data"
+    labels = data if np.ndim(data)==1 else labels_of(data)
+    return Outputs(features=m, labels=labels, name=name)
+
 def _outputs(m, loader, **kwargs):
     "The outputs that `m` is, names, or makes of the data"
     if isinstance(m, Exception): raise m
     if isinstance(m, Outputs): return m
-    if isinstance(m, (str,PathLike)): return Outputs.load(Path(m))
+    if _is_path(m): return Outputs.load(Path(m))
+    if _is_array(m): return _of_features(m, loader, kwargs['name'])
     is_model = isinstance(m, nn.Module) or not callable(m)
     if is_model: return outputs(m, loader, **kwargs)
     return _outputs(m(), loader, **kwargs)
@@ -156,7 +172,7 @@ class ScoreJob:
         layer:Any=None, # As of `outputs`; a list makes a row of each layer
         **options, # Of `outputs`
     ):
-        self.given = isinstance(model, (Outputs,str,PathLike,Exception)) # needs no data
+        self.given = isinstance(model, (Outputs,Exception)) or _is_path(model) # needs no data
         if isinstance(loader, Mapping) and not self.given:
             if name not in loader: model = ValueError(f'`loader` has no entry for {name!r}')
             loader = loader.get(name)
@@ -211,7 +227,10 @@ def score_job(
 def _of_model(m):
     "What the outputs of a model depend on, besides the data"
     if isinstance(m, Outputs): return [m._items(), m.source and m.source._items()]
-    if not isinstance(m, (str,PathLike)): return m
+    if isinstance(m, str) and library_of(m):
+        weights = m.partition('=')[2]
+        return m,_of_file(Path(weights)) if weights else None
+    if not _is_path(m): return m
     path = Path(m)
     files = [path] if path.is_file() else sorted(path.iterdir())
     return [_of_file(f) for f in files]
