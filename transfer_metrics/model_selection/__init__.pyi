@@ -29,7 +29,6 @@ from .scoring import n_parameters as n_parameters
 from .scoring import named_models as named_models
 from .scoring import score_job as score_job
 from .scoring import ScoreJob as ScoreJob
-from .scoring import warn_of_draws as warn_of_draws
 from .tables import direction as direction
 from .tables import is_baseline as is_baseline
 from .tables import of_one_data_set as of_one_data_set

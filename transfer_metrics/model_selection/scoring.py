@@ -6,12 +6,11 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/scorin
 
 # %% auto #0
 __all__ = ['alone', 'distinct', 'named_models', 'lacking', 'count_of', 'caution_of', 'ScoreJob', 'n_parameters', 'score_job',
-           'warn_of_draws', 'job_items']
+           'job_items']
 
 # %% ../../nbs/model_selection/06_scoring.ipynb #6b76adf3
 import math
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 from torch.nn.parameter import is_lazy
-from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
+from torch.utils.data import DataLoader
 from ..cautions import counted, sizes
 from ..core import as_labels
 from ..model_names import library_of, short_name
@@ -247,23 +246,6 @@ def _of_sampler(s):
     attributes = dict(vars(s))
     attributes.pop('data_source', None)
     return attributes
-
-def _draws(loader):
-    "Whether a loader leaves out other samples each time that it is read"
-    if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset): return False
-    if not loader.drop_last: return False
-    sampler:Any = loader.sampler
-    if isinstance(sampler, SequentialSampler) or not hasattr(sampler, '__len__'): return False
-    return len(sampler)%(loader.batch_size or 1)>0
-
-def warn_of_draws(
-    jobs:Iterable[ScoreJob], # The models
-) -> None: # Nothing
-    "Say so where models that read one loader get different samples"
-    loaders = {job.name: job.loader for job in jobs if _draws(job.loader)}
-    if len(loaders)<2: return
-    warnings.warn('`loader` shuffles and drops its last batch, so that each model is scored on other samples: '
-                  'pass shuffle=False or drop_last=False', stacklevel=3)
 
 def _of_data(loader):
     "What the batches of a loader depend on"
