@@ -10,6 +10,8 @@ from . import datasets as datasets
 from . import distributed as distributed
 from . import estimators as estimators
 from . import experiments as experiments
+from . import head_samples as head_samples
+from . import head_steps as head_steps
 from . import heads as heads
 from . import invariance as invariance
 from . import items as items

@@ -86,7 +86,8 @@ def _cheapest_path(m:_Market, start, wanting) -> list:
     d[u] = 0
     done = np.zeros(k)
     via = np.full(k, -1)
-    while not wanting[u]:
+    for _ in range(k): # at the latest all classes are done
+        if wanting[u]: break
         done[u] = np.inf
         step = m.loss[u]+(m.prices-m.prices[u])
         new = d[u]+np.maximum(step, 0)
@@ -94,6 +95,7 @@ def _cheapest_path(m:_Market, start, wanting) -> list:
         d[better] = new[better]
         via[better] = u
         u = (d+done).argmin()
+    if not wanting[u]: raise ValueError('no labels in the shares of `prior` were found; round `probs` to fewer digits')
     m.prices -= np.minimum(d, d[u])
     path = [u]
     while path[-1]!=start: path.append(via[path[-1]])

@@ -9,6 +9,7 @@ __all__ = ['on_lines', 'fit_lines', 'classical_interval', 'resampled_interval']
 
 # %% ../../nbs/invariance/20_lines.ipynb #72a35a85
 import math
+import warnings
 import numpy as np
 from scipy.special import ndtri
 from ..stats import canonical, t_interval
@@ -50,6 +51,13 @@ def _huber_weights(missed):
     with np.errstate(invalid='ignore', divide='ignore'): weights = _huber*scale/missed
     return np.fmin(1, weights)
 
+def _say_unsettled(line, moved):
+    "Warn where the last round moved a lone line by more than points can tell"
+    size = np.abs(line).max()
+    if line.ndim==1 and moved.max()>1e-3*size:
+        warnings.warn(f'the robust line has not settled (the last round moved it by {moved.max():.1g}): '
+                      'too few points agree on it, see robust=False', stacklevel=4)
+
 def fit_lines(
     x:np.ndarray, # Shape `[..., m]`
     y:np.ndarray, # Shape `[..., m]`
@@ -65,6 +73,7 @@ def fit_lines(
         line = _weighted_line(x, y, _huber_weights(missed))
         moved = np.abs(line-was)
         if np.nanmax(moved, initial=0)<1e-10: break
+    _say_unsettled(line, moved)
     return line
 
 # %% ../../nbs/invariance/20_lines.ipynb #ba0ba67f

@@ -38,4 +38,3 @@ from .tables import static as static
 from .told import is_path as is_path
 from .told import told_of_data as told_of_data
 from .told import told_of_model as told_of_model
-from .told import warn_of_draws as warn_of_draws

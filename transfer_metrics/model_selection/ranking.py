@@ -10,6 +10,7 @@ __all__ = ['applicable', 'default_scores', 'default_metrics', 'metric_functions'
 
 # %% ../../nbs/model_selection/01_ranking.ipynb #d13025c0
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import nullcontext
@@ -23,6 +24,7 @@ from ..progress import tqdm
 from .. import stats
 from ..cautions import counted, saturated, sizes
 from ..checks import one_of
+from ..containers import leaves_out
 from ..distributed import agreed, gather, shared
 from ..models import Outputs, random_kept
 from ..plots import axes, color_of, label_of, value_text
@@ -31,7 +33,6 @@ from ..store import Book
 from .point_names import name_points
 from .scoring import ScoreJob, alone, caution_of, count_of, distinct
 from .scoring import job_items, n_parameters, named_models, score_job
-from .told import warn_of_draws
 from .tables import direction, is_baseline, places, score_table, static
 
 # %% ../../nbs/model_selection/01_ranking.ipynb #59598c03
@@ -146,7 +147,9 @@ def score_models(
     jobs = [ScoreJob(name, m, loader, fs, **kwargs) for name,m in named.items()]
     distinct(chain.from_iterable(job.layers for job in jobs))
     book = Book(store, _columns, names=('model','data','metric'), resume=resume)
-    warn_of_draws({job.name: job.loader for job in jobs})
+    if sum(leaves_out(job.loader) for job in jobs)>1:
+        warnings.warn('`loader` shuffles and drops its last batch, so that each model is scored on other samples: '
+                      'pass shuffle=False or drop_last=False', stacklevel=2)
     items = job_items(jobs, book, data)
     here = executor is None
     compute = partial(score_job, progress=progress and here)
