@@ -41,7 +41,7 @@ areas = {
         'Begin with [Running a study](experiments/06_study.ipynb).',
         ('experiments',)),
     'data_that_ships': Area(
-        'Data that ships', 'Digits and sixteen networks, images from folders, published answers and learning curves',
+        'Data that ships', 'Digits and sixteen networks, images from folders, published tables and learning curves',
         'Everything in the examples runs on these, offline.',
         ('datasets',)),
     'under_the_hood': Area(
@@ -64,7 +64,7 @@ captions = {
 
 # Notebooks that users need not know: under the hood
 inner = {
-    *(f'model_selection/{o}' for o in ('06_scoring', '07_point_names', '08_tables')),
+    *(f'model_selection/{o}' for o in ('06_scoring', '07_point_names', '08_tables', '10_told')),
     *(f'transferability/{o}' for o in ('14_bhattacharyya', '15_mixture', '16_k_means', '18_max_evidence')),
     *(f'loss_data/{o}' for o in ('03_training', '04_sampling', '05_features', '13_stacks', '14_jobs', '15_groups', '16_threads',
                                  '17_preparation', '18_runs', '19_questions', '20_findings', '22_trained')),

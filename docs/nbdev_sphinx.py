@@ -5,7 +5,7 @@ import re
 from functools import cache
 from importlib import import_module
 from itertools import chain, zip_longest
-from os.path import normpath
+from os.path import normpath, relpath
 from pathlib import Path
 from textwrap import dedent
 from docutils.nodes import reference
@@ -89,6 +89,16 @@ def markdown(s, nb=Path(cfg.readme_nb)):
     s = re.sub(r'^(:{3,}) *\{\.callout-(\w+)[^}]*\}', r'\1{\2}', s, flags=re.M)
     return _markup.sub(_f, _badge.sub(r'[Colab](\1){.button .colab}', s))
 
+_site = re.compile(rf"\]\({re.escape(cfg.doc_url.rstrip('/'))}/([\w/]+)\.html(#[\w-]*)?\)")
+
+def at_home(s, nb):
+    "Addresses of this site as links from the notebook at `nb`, or within its own page"
+    def _f(m):
+        page,anchor = m[1],m[2] or ''
+        if page==page_of(nb).as_posix(): return f']({anchor})'
+        return f"]({relpath(page, nb.parent)}.ipynb{anchor})"
+    return _site.sub(_f, s)
+
 _inline = re.compile(r'`(?P<code>[^`]+)`|\$(?P<math>[^$]+)\$|\[(?P<text>[^\]]+)\]\((?P<url>(?:[^()\s]|\([^()]*\))+)\)'
                      r'|(?P<option>(?<![\w-])--\w[\w-]*)|(?P<em>(?<![\w*])(?P<stars>\*\*?)[^\s*](?:[^*]*[^\s*])?(?P=stars)(?![\w*]))|[*_|\\]')
 
@@ -126,7 +136,7 @@ def code(c, nb):
     ds = {k: v.strip().strip('"\'') for k,v in re.findall(r'^#\|\s*([\w-]+):?(.*)', c.source, re.M)}
     c.source = re.sub(r'^#\|.*\n?', '', c.source, flags=re.M)
     c.outputs = [o for o in c.get('outputs', []) if _widget not in o.get('data', {})]
-    for d in (o.data for o in c.outputs if 'text/markdown' in o.get('data', {})): d['text/markdown'] = markdown(d['text/markdown'], nb)
+    for d in (o.data for o in c.outputs if 'text/markdown' in o.get('data', {})): d['text/markdown'] = markdown(at_home(d['text/markdown'], nb), nb)
     widths = [o.metadata['image/png']['width'] for o in c.outputs if 'image/png' in o.get('metadata', {})]
     caption = ds.get('fig-cap')
     image = dict(alt=ds.get('fig-alt') or caption or 'Figure', **({'width': f'{widths[0]}px'} if widths else {}))

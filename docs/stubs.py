@@ -12,7 +12,7 @@ lib = root/'transfer_metrics'
 
 # What users meet at top level; a function under `@metric` is there without standing here. The rest is reached by area.
 contract = (
-    'Metric', 'metric', 'metrics', 'registry', 'Estimate',
+    'Metric', 'metric', 'metrics', 'registry', 'card', 'Card', 'Estimate',
     'Outputs', 'outputs', 'stratified_subset',
     'score_models', 'rank', 'agreement', 'plot_ranking', 'plot_agreement', 'aggregate', 'select_features', 'best_layer', 'plot_layers',
     'Curve', 'lexp', 'speedup', 'relative_reduction', 'bootstrap', 'compare_curves', 'plot_transfer',

@@ -7,10 +7,14 @@ from threading import Thread
 from urllib.error import HTTPError
 from urllib.parse import unquote, urldefrag, urlsplit
 from urllib.request import urlopen
+import numpy as np
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
+import transfer_metrics as tm
 
 root = Path(__file__).parent.parent/'_docs/html'
 flags = '--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync'
@@ -253,3 +257,207 @@ def test_report_dark_and_narrow(browser, report):
     finally:
         browser.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': []})
         browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
+
+# Moving pictures, driven by mouse and keys; what they show against what the package says
+
+class Picture:
+    "The moving picture of a page"
+    def __init__(self, browser, url):
+        self.browser = browser
+        browser.get(url)
+        self.host, = wait(browser, '[data-moving]')
+        self.tree = self.host.shadow_root
+        browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", self.host)
+
+    def all(self, css): return self.tree.find_elements(By.CSS_SELECTOR, css)
+
+    def one(self, css):
+        found, = self.all(css)
+        return found
+
+    def named(self, name): return self.one(f'[aria-label="{name}"]')
+
+    def back(self): self.all('button')[-1].click()
+
+    @property
+    def state(self): return json.loads(self.host.get_attribute('data-state'))
+
+    @property
+    def numbers(self):
+        texts = {o.get_attribute('data-name'): o.text for o in self.all('.says b')}
+        return {k: float(v.replace('−', '-').replace('∞', 'inf')) for k,v in texts.items()}
+
+    def drag(self, o, right, down): ActionChains(self.browser).drag_and_drop_by_offset(o, right, down).perform()
+
+    def keys(self, o, *keys):
+        "Press `keys` one after the other, with the focus on `o` at first and then wherever it goes"
+        self.browser.execute_script('arguments[0].focus()', o)
+        ActionChains(self.browser).send_keys(*keys).perform()
+
+    def agrees(self, **expected):
+        "Whether the numbers shown are the `expected` ones, words with _ for spaces"
+        shown = self.numbers
+        wanted = {k.replace('_', ' '): v for k,v in expected.items()}
+        assert {k: shown[k] for k in wanted}==pytest.approx(wanted, abs=1e-3), self.state
+
+def test_moving_leep(site, browser):
+    labels = [0, 2, 4, 4, 1, 1, 3, 0, 0, 2]
+    pic = Picture(browser, f'{site}/transferability/leep.html')
+    def check():
+        state = pic.state
+        unsure = np.full((10, 4), (1-state['sure'])/3)
+        unsure[range(10), state['answers']] = state['sure']
+        pic.agrees(LEEP=tm.leep(unsure, labels))
+        return state
+    def cell(sample, z): return pic.all('[role=radiogroup]')[sample].find_elements(By.CSS_SELECTOR, '[role=radio]')[z]
+    begin = check()
+    pic.agrees(LEEP=-.6591673732008659)
+    cell(2, 2).click()
+    assert check()['answers'][2]==2
+    pic.agrees(LEEP=-.4682)
+    pic.keys(cell(0, 3), Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ARROW_LEFT)   # the first to class 0, the second too
+    assert check()['answers'][:2]==[0, 0]
+    joint = [o.text for o in pic.all('table')[1].find_elements(By.CSS_SELECTOR, 'td')]
+    assert joint[:4]==['.10', '·', '·', '.20']
+    pic.keys(pic.named('how sure'), *[Keys.ARROW_LEFT]*30)
+    assert .6<check()['sure']<.8
+    pic.back()
+    assert check()==begin
+
+def test_moving_curves(site, browser):
+    pic = Picture(browser, f'{site}/learning_curves/relative_reduction.html')
+    def check():
+        state = pic.state
+        base,transfer = (tm.Curve([0, 10, 20, 30], perf) for perf in state['perf'])
+        p = state['level']
+        expected = {'lexp base': tm.lexp(base, p), 'lexp transfer': tm.lexp(transfer, p),
+                    'RR(p)': tm.relative_reduction(base, transfer, p),
+                    'average RR': tm.average_relative_reduction(base, transfer)}
+        shown = pic.numbers
+        assert shown['p']==p
+        for k,v in expected.items(): assert shown[k]==pytest.approx(v, abs=5e-3 if 'lexp' in k else 1e-3), (k, state)
+        return state
+    begin = check()
+    assert pic.numbers['average RR']==pytest.approx(.6931, abs=1e-3)
+    pic.drag(pic.named('transfer at n = 10'), 0, 30)
+    assert check()['perf'][1][1]<.55
+    pic.drag(pic.named('base at n = 20'), 0, -25)
+    assert check()['perf'][0][2]>.65
+    pic.drag(pic.named('level p'), 0, -30)
+    assert check()['level']>.65
+    pic.keys(pic.named('level p'), Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    check()
+    pic.back()
+    pic.keys(pic.named('transfer at n = 30'), Keys.ARROW_DOWN)
+    assert check()['perf'][1][3]==.79
+    assert pic.numbers['average RR']==-np.inf
+    pic.back()
+    pic.keys(pic.named('transfer at n = 0'), *[Keys.ARROW_DOWN]*40)   # transfer now begins lower
+    assert check()['perf'][1][0]==pytest.approx(.1)
+    assert pic.numbers['average RR']==-np.inf
+    pic.back()
+    assert check()==begin
+
+def test_moving_predictions(site, browser):
+    pic = Picture(browser, f'{site}/invariance/nuclear_norm.html')
+    def check():
+        probs = np.array(pic.state['probs'])
+        confidence = np.linalg.norm(probs)/np.sqrt(len(probs))
+        score = tm.nuclear_norm(probs)
+        pic.agrees(confidence=confidence, dispersion=score/confidence, nuclear_norm=score)
+        return probs
+    begin = check()
+    pic.drag(pic.named('prediction 1'), 90, -60)
+    assert check()[0].max()<.8
+    pic.drag(pic.named('prediction 1'), -30, 170)   # out of the triangle: at its edge
+    assert check()[0].min()==0
+    pic.keys(pic.named('prediction 4'), *[Keys.ARROW_LEFT]*8, Keys.ARROW_UP)
+    assert not np.allclose(check()[3], begin[3])
+    for name in 'sure, one class','in doubt':
+        next(o for o in pic.all('button') if o.text==name).click()
+        check()
+    assert pic.numbers['nuclear norm']<.6
+    pic.back()
+    assert np.allclose(check(), begin)
+
+def test_moving_prior(site, browser):
+    frog = np.array([.9, .8, .7, .4])
+    probs = np.stack([frog, 1-frog], 1)
+    pic = Picture(browser, f'{site}/invariance/cot.html')
+    def check():
+        share = pic.state['share']
+        pic.agrees(COT=tm.cot(probs, prior=[share, 1-share]), share_of_frogs=share)
+        return share
+    assert check()==.5
+    slider = pic.named('share of frogs')
+    pic.drag(slider, 60, 0)
+    assert check()>.55
+    for key in [Keys.ARROW_RIGHT]*3 + [Keys.HOME, Keys.END] + [Keys.ARROW_LEFT]*13:
+        pic.keys(slider, key)
+        check()
+    assert pic.state['share']==.87
+    pic.back()
+    assert check()==.5
+
+def test_moving_threshold(site, browser):
+    source = np.array([.99, .97, .95, .9, .85, .8, .7, .6, .55, .5])
+    target = np.array([.98, .75, .62, .66, .52])
+    def two_classes(p): return np.stack([p, 1-p], 1)
+    pic = Picture(browser, f'{site}/invariance/atc.html')
+    def check(fits=False):
+        state = pic.state
+        right,t = np.array(state['right']),state['t']
+        pic.agrees(threshold=t, source_right=right.mean(), source_above=(source>=t).mean(), target_above=(target>=t).mean())
+        if fits: pic.agrees(target_above=tm.atc(two_classes(source), np.where(right, 0, 1), two_classes(target)))
+        assert ('this is ATC' in pic.one('.says').text)==((source>=t).mean()==right.mean())
+        return state
+    begin = check()
+    def fit(): next(o for o in pic.all('button') if o.text=='to where it fits').click()
+    fit()
+    assert check(fits=True)['t']==pytest.approx(.65)
+    pic.drag(pic.named('threshold'), 60, 0)
+    assert check()['t']>.7
+    pic.keys(pic.named('threshold'), Keys.ARROW_LEFT, Keys.ARROW_LEFT, Keys.ARROW_RIGHT)
+    check()
+    circles = pic.all('[role=checkbox]')
+    for i in 9,6,0:
+        circles[i].click()
+        fit()
+        check(fits=True)
+    pic.keys(circles[1], Keys.SPACE)
+    fit()
+    assert not check(fits=True)['right'][1]
+    pic.back()
+    assert check()==begin
+
+moving_pages = ['transferability/leep', 'learning_curves/relative_reduction', 'invariance/nuclear_norm', 'invariance/cot',
+                'invariance/atc']
+
+@pytest.mark.parametrize('page', moving_pages)
+def test_moving_fits_everywhere(site, browser, page):
+    "Named controls that the tab key reaches in turn; light and dark; narrow; not on paper"
+    pic = Picture(browser, f'{site}/{page}.html')
+    controls = pic.all('button, input, [tabindex="0"]')
+    assert all(o.get_attribute('aria-label') or o.text for o in controls)
+    pic.keys(controls[0], *[Keys.TAB]*(len(controls)-1))
+    assert browser.execute_script('return arguments[0].activeElement', pic.tree)==controls[-1]
+    def colour(): return browser.execute_script('return getComputedStyle(arguments[0]).backgroundColor', pic.one('.box'))
+    def theme(name): browser.execute_script('document.body.dataset.theme = arguments[0]', name)
+    def emulate(**media): browser.execute_cdp_cmd('Emulation.setEmulatedMedia', media)
+    def preferred(scheme):
+        emulate(features=[dict(name='prefers-color-scheme', value=scheme)])
+        return colour()
+    theme('auto')
+    light,dark = preferred('light'),preferred('dark')
+    assert light!=dark
+    theme('light')
+    assert colour()==light
+    emulate(features=[])
+    theme('dark')
+    assert colour()==dark
+    emulate(media='print')
+    assert not pic.host.is_displayed()
+    emulate(media='')
+    browser.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', dict(width=390, height=800, deviceScaleFactor=1, mobile=False))
+    try: assert browser.execute_script('return arguments[0].scrollWidth<=arguments[0].clientWidth', pic.one('.box'))
+    finally: browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})

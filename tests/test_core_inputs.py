@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from test_contracts import arrays, each_of, given, kind_of, refused
 import transfer_metrics as tm
 from transfer_metrics.core import as_features, as_labels, as_probs, as_tensor
 
@@ -49,3 +50,27 @@ def test_accepted():
     for k,v in same.items(): np.testing.assert_array_equal(as_features(v).double(), x[:len(as_features(v))], err_msg=k)
     assert as_tensor([torch.tensor([1.5], dtype=torch.bfloat16)]).tolist()==[[1.5]]
     for v in np.ma.masked_array(y), codes.half(), codes.to(torch.uint8), list(codes): assert as_labels(v).codes.tolist()==y.tolist()
+
+def strange(a, is_label):
+    "An array of `a` in forms that hold other numbers than its owner sees, or none"
+    t = torch.from_numpy(a)
+    yield masked(a, a.size//2)
+    yield t.to('meta')
+    yield quantised(t.float())
+    yield sparse(t, 'to_sparse')
+    for layout in torch.strided,torch.jagged: yield nested(t, layout)
+    for k in float8: yield t.float().to(getattr(torch, k))
+    if is_label: yield t.bfloat16()
+    if a.ndim==2: yield sparse(t, 'to_sparse_csr')
+    if not is_label:
+        strings = a.astype(str)
+        kind = pd.Series if a.ndim==1 else pd.DataFrame
+        yield t.to(torch.complex64)
+        for form in strings,strings.astype(object),strings.astype(bytes),strings.tolist(),kind(strings),kind(strings).astype('string'): yield form
+
+@each_of(arrays)
+def test_every_metric_refuses(name, arg):
+    "With a `ValueError` that names the argument"
+    a = given(name)[arg]
+    is_label = kind_of(name, arg) in ('class','column')
+    for x in strange(a, is_label): refused(name, arg, x)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from functools import partial
@@ -116,7 +117,9 @@ def test_dask(tmp_path):
             check(client.get_executor(), tmp_path)
             models,call = {'a': net(5), 'killer': Killer(os.getpid()), 'b': net(6)},partial(score_models, loader=digits_loaders()[0], metrics={'leep': leep, 'mine': lambda labels: 1.},
                                                                                       executor=client.get_executor(), store=tmp_path/'killed.csv', progress=False)
+            start = time.monotonic()
             df = call(models).set_index('model').error
+            assert time.monotonic()-start<60
             assert df['killer'].str.startswith('KilledWorker').all()
             assert df[['a', 'b']].map(lambda e: e[:12] in ('', 'KilledWorker')).all()   # Dask may blame one that waited at the same worker
             assert (call({k: models[k] for k in 'ab'}).error=='').all()

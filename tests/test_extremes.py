@@ -193,3 +193,17 @@ def test_shares_too_small_for_float64():
     y = [0,1,1,1]
     assert nce(p, y, soft=True)==pytest.approx(leep(p, y), abs=1e-12)
     assert -label_entropy(y)<=nce(p, y, soft=True)
+
+@pytest.mark.parametrize('regression', [False,True])
+@pytest.mark.parametrize('n,d', [(38,41),(20,200),(38,38),(41,38),(60,20)])
+def test_logme_in_pieces(n, d, regression):
+    "With fewer samples than features as exact as with more: to rounding times the square of the condition number, as Gram matrices allow"
+    for seed in range(12):
+        r = np.random.default_rng(seed)
+        y = r.integers(0, 3, n)
+        x = r.normal(size=(n,d))+r.normal(size=(3,d))[y]*r.choice([0,1,3])
+        x = x*np.geomspace(1, r.choice([1,1e-3]), d)+r.choice([0,1,100])
+        labels = r.normal(size=(n,2)) if regression else y
+        s = np.linalg.svd(x, compute_uv=False)
+        off = in_pieces(logme, x, labels, regression=regression)-logme(x, labels, regression=regression)
+        assert abs(off)<=2**-52*(s[0]/s[-1])**2+1e-12, seed

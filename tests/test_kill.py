@@ -1,12 +1,14 @@
 """Killed at any moment, resumed: what an undisturbed run gives, bit for bit, and at most one item computed twice
 
 Two kills of each; `KILLS=50 python -m pytest tests/test_kill.py` makes so many. Nothing of a damaged or foreign file is taken for a result."""
+import ctypes
 import os
 import pickle
 import resource
 import signal
 import time
 import traceback
+from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,6 +22,7 @@ from transfer_metrics.invariance.evaluation import evaluate
 from transfer_metrics.loss_data.estimator import loss_data_curve
 from transfer_metrics.model_selection.ranking import score_models
 from transfer_metrics.models import Outputs, outputs
+from transfer_metrics.progress import live, tqdm
 from transfer_metrics.transferability.leep import leep
 
 pytestmark = pytest.mark.skipif(not hasattr(os, 'fork'), reason='needs fork')
@@ -207,7 +210,7 @@ def test_truncated_or_garbled(name, undisturbed, tmp_path, monkeypatch):
             with pytest.raises(ValueError, match='`checkpoint` .*choose another path'): f(path)
         else: same(f(path), expected)
 
-@pytest.mark.parametrize('name', tables)
+@pytest.mark.parametrize('name', calls)
 def test_disk_full_in_the_middle(name, undisturbed, tmp_path, monkeypatch):
     "An `OSError`; when there is room again, the same call goes on"
     f,*_ = calls[name]
@@ -264,3 +267,59 @@ def test_no_such_folder_can_be_made(name, tmp_path, monkeypatch):
     (tmp_path/'file').write_text('')
     with pytest.raises((OSError,ValueError), match='file'): calls[name][0](tmp_path/'file'/'store')
     assert not counted(tmp_path/'log')
+
+def powerless():
+    "What a user who is not root may do"
+    if os.geteuid(): return
+    libc = ctypes.CDLL(None, use_errno=True)
+    version = 0x20080522
+    header = (ctypes.c_uint32*2)(version, 0)
+    no_capabilities = (ctypes.c_uint32*6)()
+    if libc.capset(header, no_capabilities): raise OSError(ctypes.get_errno(), 'capset')
+
+def refused(f, path):
+    "Whether `f` ends with an error that names the path"
+    powerless()
+    try: f(path)
+    except PermissionError as e: os._exit(7 if str(path) in str(e) else 1)
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), 'capset'), reason='not on Linux')
+@pytest.mark.parametrize('name', calls)
+def test_folder_that_cannot_be_written(name, undisturbed, tmp_path, monkeypatch):
+    "Refused before anything is computed; but what is known is read"
+    f,items,_ = calls[name]
+    expected,_ = undisturbed(name)
+    monkeypatch.setenv('COUNTED', str(tmp_path/'log'))
+    folder = tmp_path/'folder'
+    folder.mkdir(mode=0o555)
+    assert ended(child(refused, f, folder/'store'))==7
+    assert not counted(tmp_path/'log')
+    if name=='outputs': return # always computed
+    folder.chmod(0o755)
+    f(folder/'store')
+    folder.chmod(0o555)
+    (folder/'store').chmod(0o444)
+    def known():
+        powerless()
+        same(f(folder/'store'), expected)
+    assert ended(child(known))==0
+    assert counted(tmp_path/'log')==items
+
+def held():
+    "A worker that is killed while it makes a bar"
+    type(tqdm(disable=True)).get_lock().acquire()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+@pytest.mark.parametrize('bars', [nullcontext, live])
+def test_killed_while_it_makes_a_bar(bars):
+    "The process that started it makes its own all the same"
+    def late(*_): raise TimeoutError('waits for a lock that nobody gives back')
+    before = signal.signal(signal.SIGALRM, late)
+    with bars():
+        tqdm(disable=True)
+        assert ended(child(held))==-signal.SIGKILL
+        signal.alarm(10)
+        try: tqdm(disable=True)
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, before)

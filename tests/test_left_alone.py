@@ -119,3 +119,42 @@ def test_other_samples_the_second_time(draw):
 def test_another_order_the_second_time():
     batches = Anew(shuffled)
     assert tm.streamed('leep', batches, progress=False)==pytest.approx(tm.leep(batches.probs, y.numpy()), abs=1e-12)
+
+def test_models_that_would_see_different_samples():
+    "A loader that shuffles and leaves some out is said, once; a single model, or a loader that leaves out none, is silent"
+    data = TensorDataset(images, y)
+    def scored(names, batch_size): return tm.score_models({k: Plain() for k in names}, DataLoader(data, batch_size, shuffle=True, drop_last=True), 'nce', progress=False)
+    with pytest.warns(UserWarning, match='shuffles and drops its last batch') as said: scored('ab', 7)
+    assert [w.filename for w in said]==[__file__]
+    scored('a', 7)
+    scored('ab', 8)
+
+def test_each_thing_reads_once():
+    "So that a loader that draws images anew cannot give two halves of an answer"
+    class Counted(Anew):
+        def __init__(self):
+            super().__init__(None)
+            self.readings = 0
+        def __iter__(self):
+            self.readings += 1
+            i = self.random.permutation(24)
+            noise = torch.from_numpy(self.random.random((24,1,4,4))).float()
+            yield images[i]+noise,y[i]
+    model = Plain()
+    out = tm.outputs(model, (images,y), progress=False)
+    said = dict(source=(out.probs,y), progress=False)
+    layers = dict(layer=['first','head'], progress=False)
+    uses = [lambda l: tm.outputs(model, l, **layers), lambda l: tm.score_models({'m': model}, l, ['leep','otce'], progress=False),
+            lambda l: tm.label_free_report(model, l, **said), lambda l: tm.jigsaw_invariance(model, l, progress=False),
+            lambda l: tm.predicted_accuracy(model, (images,y), l, progress=False), lambda l: tm.predicted_accuracy(model, l, images, progress=False)]
+    for use in uses:
+        loader = Counted()
+        use(loader)
+        assert loader.readings==1
+
+@pytest.mark.parametrize('loader', [[(images,y)],DataLoader(TensorDataset(images, y), 8, shuffle=True),(images,y)])
+def test_evaluate_takes_no_loader(loader):
+    "Its image sets are in memory, so that a second look is at the same images"
+    with pytest.raises(ValueError, match='`domain` must be image sets'): tm.evaluate({'m': Plain()}, loader, progress=False)
+    with pytest.raises(ValueError, match='`source` must be a dict'): tm.evaluate({'m': Plain()}, [ImageSet('s', images, y)], source=loader, progress=False)
+    with pytest.raises(ValueError, match='`?source'): tm.label_free_report(Plain(), images, source=loader, progress=False)

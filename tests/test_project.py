@@ -32,7 +32,7 @@ def tree(d, made):
     ids=['export', 'stubs', 'clean', 'readme'])
 def test_in_sync(command, made, given, tmp_path):
     "Made again by `command` in a copy of the sources, and of the files called `given` of the package, the files are the same"
-    for o in 'nbs','docs': copytree(root/o, tmp_path/o, ignore=ignore_patterns('_*', '.*', 'readme'))
+    for o in 'nbs','docs': copytree(root/o, tmp_path/o, ignore=ignore_patterns('__*', '.*', 'readme'))
     for o in 'pyproject.toml','settings.ini',*(p.relative_to(root) for p in cfg.lib_path.rglob(given)):
         (tmp_path/o).parent.mkdir(parents=True, exist_ok=True)
         copy(root/o, tmp_path/o)

@@ -3,6 +3,7 @@ import ast, re
 from functools import cache
 from pathlib import Path
 import pytest
+import transfer_metrics as tm
 from fastcore.nbio import read_nb
 from nbdev.config import get_config
 from nbdev.doclinks import nbglob
@@ -97,3 +98,78 @@ def test_figures_are_described(text):
 def test_description_is_no_caption():
     same = [k for k,v in figures().items() if v.get('fig-cap') and v['fig-cap']==v.get('fig-alt')]
     assert not same, f'a caption read twice to those who do not see the figure: {same[:20]}'
+
+metric_re = re.compile(r'^@metric\((?:.|\n)*?^def (\w+)', re.M)
+
+@cache
+def metric_pages():
+    "Cells of the pages that define a metric and begin with its card, by notebook; the pages without a card are still to come"
+    res = {}
+    for path in sorted(nbglob(nbs, as_path=True)):
+        page,all_cells = path.relative_to(nbs).as_posix(),read_nb(path).cells
+        defines = any(c.cell_type=='code' and exported(c.source) and metric_re.search(c.source) for c in all_cells)
+        if defines and any(c.source.startswith('import transfer_metrics as tm\ntm.card(') for c in all_cells): res[page] = all_cells
+    return res
+
+each_metric_page = pytest.mark.parametrize('page', metric_pages())
+
+def without(text, *patterns):
+    for o in patterns: text = re.sub(o, ' ', text, flags=re.M|re.S)
+    return text
+
+def prose(page):
+    "What a page says in sentences: no title, headings, formulas, code, addresses of links, or links to other sites"
+    text = '\n\n'.join(c.source for c in metric_pages()[page][1:] if c.cell_type=='markdown')
+    text = re.sub(r'\]\([^)\s]*\.ipynb[^)\s]*\)', ']()', text)
+    return without(text, r'\[[^\]]*\]\([^)\s]+\)', r'^#+ [^\n]*', r'^```.*?^```', r'\$\$.*?\$\$', r'\$[^$\n]+\$', r'`[^`\n]*`', r'<[^>]*>')
+
+def glossary():
+    "The terms of the glossary: each is a heading, and 'a and b' are two"
+    text = '\n'.join(c.source for c in read_nb(nbs/'start/04_glossary.ipynb').cells if c.cell_type=='markdown')
+    return [term.lower() for heading in re.findall(r'^### (.+)$', text, re.M) for term in heading.split(' and ')]
+
+def unlinked(text, terms):
+    "Terms whose first use in `text` is not in a link to a page"
+    for term in terms:
+        first = re.search(rf'(?<![\w-]){term}s?(?![\w-])', text, re.I)
+        if first and not any(m.start()<first.start()<m.end() for m in re.finditer(r'\[[^\]]*\]\(\)', text)): yield term
+
+def test_unlinked():
+    text = 'A [head]() of logits, the head; nats'
+    assert list(unlinked(text, ['head','logit','nat','probe']))==['logit','nat']
+
+def test_glossary():
+    terms = glossary()
+    assert len(terms)>25 and len(terms)==len(set(terms))
+    assert {'nat','source','target','gram matrix'}<=set(terms)
+
+@each_metric_page
+def test_first_use_is_a_link(page):
+    "Each term of the glossary leads to it, or to a page of its own, where a metric page uses it first"
+    missing = list(unlinked(prose(page), glossary()))
+    assert not missing, f'first use of {missing} is not linked: [{missing[0]}](../start/04_glossary.ipynb#...)'
+
+@each_metric_page
+def test_card(page):
+    "The card and a call stand on the first screen, for each metric that the page defines; the card has all its words"
+    all_cells = metric_pages()[page]
+    codes = [c for c in all_cells if c.cell_type=='code']
+    first = [c.source for c in all_cells[:10] if c.cell_type=='code']
+    for name in (nm for c in codes if exported(c.source) for nm in metric_re.findall(c.source)):
+        assert any(f"tm.card('{name}')" in o for o in first), f'no card of {name}'
+        assert any(f'tm.{name}(' in o for o in first), f'no call of tm.{name} below the card'
+        words = tm.registry()[name]
+        assert words.question.endswith('?') and words.cost and words.avoid, f'{name} has no words for its card'
+    headings = [h for c in all_cells if c.cell_type=='markdown' for h in re.findall(r'^## (.+)$', c.source, re.M)]
+    assert 'When it misleads' in headings # where the card's link leads
+
+@each_metric_page
+def test_exercises(page):
+    "Three exercises in one cell, their answers folded, and asserted in a hidden cell behind them"
+    all_cells = metric_pages()[page]
+    at, = (i for i,c in enumerate(all_cells) if c.cell_type=='markdown' and re.search(r'^### Exercises$', c.source, re.M))
+    asked = all_cells[at].source
+    assert len(re.findall(r'^\d\. ', asked, re.M))==3
+    assert len(re.findall(r'^<details><summary>Answer</summary>\n\n.+?\n\n</details>$', asked, re.M|re.S))==3
+    answers = all_cells[at+1].source
+    assert answers.startswith('#| hide\n') and len(re.findall(r'^\s*(?:test_\w+\(|assert |with expect_fail)', answers, re.M))>=3

@@ -1,5 +1,7 @@
 # Written by docs/stubs.py: do not edit
+from . import adapters as adapters
 from . import answers as answers
+from . import cards as cards
 from . import cautions as cautions
 from . import checks as checks
 from . import containers as containers
@@ -7,17 +9,26 @@ from . import core as core
 from . import datasets as datasets
 from . import distributed as distributed
 from . import experiments as experiments
+from . import heads as heads
 from . import invariance as invariance
+from . import items as items
 from . import learning_curves as learning_curves
+from . import libraries as libraries
 from . import linalg as linalg
 from . import logistic as logistic
 from . import loss_data as loss_data
+from . import model_names as model_names
 from . import model_selection as model_selection
 from . import models as models
+from . import moving as moving
+from . import moving_estimates as moving_estimates
+from . import moving_scores as moving_scores
 from . import neighbours as neighbours
 from . import plots as plots
+from . import pooling as pooling
 from . import progress as progress
 from . import public as public
+from . import reading as reading
 from . import samples as samples
 from . import state as state
 from . import stats as stats
@@ -25,6 +36,8 @@ from . import store as store
 from . import streaming as streaming
 from . import torchmetrics as torchmetrics
 from . import transferability as transferability
+from .cards import Card as Card
+from .cards import card as card
 from .datasets.digits import digits_loaders as digits_loaders
 from .datasets.digits import digits_zoo as digits_zoo
 from .datasets.images import load_dataset as load_dataset

@@ -8,9 +8,11 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/progress.html.md"""
 __all__ = ['tqdm', 'live']
 
 # %% ../nbs/19_progress.ipynb #f47ed722
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache as memo
 from threading import RLock
 from typing import Any
 from tqdm import auto
@@ -91,6 +93,15 @@ class _Screen:
 # %% ../nbs/19_progress.ipynb #d4a763ac
 _screens:list[_Screen] = [] # the display of the command that runs, if one does
 
+def _unshared(bars):
+    "A class of bars with a lock of this process alone, and without a thread that might hold it when the process forks"
+    def renew(): bars.set_lock(RLock())
+    renew()
+    bars.monitor_interval = 0
+    if hasattr(os, 'register_at_fork'): os.register_at_fork(after_in_child=renew)
+    return bars
+
+@_unshared
 class _LiveBar(_Tqdm):
     "A bar that a live display draws"
     disable:Any
@@ -109,13 +120,20 @@ class _LiveBar(_Tqdm):
         if not self.disable: self.screen.remove(self)
         self.disable = True
 
+@memo
+def _plain_bars():
+    "The bars of `tqdm.auto`"
+    class Bar(auto.tqdm): pass
+    return _unshared(Bar)
+
 def tqdm(
     *args:Any, # Of `tqdm.auto.tqdm`: what is gone through, if it is not counted by `update`
     **kwargs:Any, # Of `tqdm.auto.tqdm`: `total`, `desc`, `unit`, `delay`, `disable`
 ) -> Any: # A bar of `tqdm`
     "A bar of `tqdm.auto`; within `live` one that `rich` draws"
+    kwargs.setdefault('miniters', 1) # by the clock alone, which needs no thread that watches over it
     if _screens: return _LiveBar(*args, screen=_screens[-1], **kwargs)
-    return auto.tqdm(*args, **kwargs)
+    return _plain_bars()(*args, **kwargs)
 
 @contextmanager
 def live(

@@ -17,13 +17,23 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from importlib.resources import files
+from types import FunctionType
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 import pandas as pd
 
 # %% ../nbs/03_registry.ipynb #3a2baa19
 def _limit(v): return f'{v:g}'.replace('inf', '∞').replace('-', '−')
 
 def _is_data(p): return p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+
+def _asks(f):
+    "Names of the data arguments of `f`, and its options with their defaults"
+    given = inspect.signature(f).parameters.items()
+    args = tuple(k for k,p in given if _is_data(p))
+    return args,{k: p.default for k,p in given if p.default is not p.empty}
+
+_asked: WeakKeyDictionary[FunctionType,Any] = WeakKeyDictionary() # of functions, which are asked often
 
 @dataclass(frozen=True)
 class Metric:
@@ -43,13 +53,20 @@ class Metric:
     state: Callable|None = None # makes its mergeable state, a `State`, from all options and the data of the source
     caution: Callable|None = None # from value, `Sizes` and all options: why not to trust the value, or ''
     baseline: bool = False # whether it is a yardstick, which every score must beat
+    question: str = '' # what it answers, one sentence
+    cost: str = '' # what it costs, in words
+    avoid: str = '' # when not to use it, one sentence
 
-    def _parameters(self): return inspect.signature(self.f).parameters.items()
+    def _asks(self):
+        if not isinstance(self.f, FunctionType): return _asks(self.f)
+        if self.f not in _asked: _asked[self.f] = _asks(self.f)
+        return _asked[self.f]
 
     @property
     def args(self) -> tuple[str,...]: # such as `('source_probs', 'source_labels', 'probs')`
         "Names of the data arguments: the parameters without a default"
-        return tuple(k for k,p in self._parameters() if _is_data(p))
+        args,_ = self._asks()
+        return args
 
     @property
     def sources(self) -> tuple[str,...]: # such as `('source_probs', 'source_labels')`
@@ -64,7 +81,8 @@ class Metric:
     @property
     def options(self) -> dict[str,Any]: # such as `{'score': 'max'}`
         "Names of the options and their defaults"
-        return {k: p.default for k,p in self._parameters() if p.default is not p.empty}
+        _,options = self._asks()
+        return dict(options)
 
     @property
     def area(self) -> str: # such as 'invariance'; '' for a function of somebody else
@@ -125,6 +143,9 @@ def metric(
     state:Callable|None=None, # Makes its mergeable state, a `State`, from its options and the source's data
     caution:Callable|None=None, # From value, `Sizes` and all options: why not to trust the value, or ''
     baseline:bool=False, # Whether it is a yardstick, which every score must beat
+    question:str='', # What it answers, one sentence
+    cost:str='', # What it costs, in words
+    avoid:str='', # When not to use it, one sentence
 ) -> Callable[[_F],_F]: # Decorator that returns its function, with the attribute `metric`
     """Register a function as a metric
 
@@ -135,7 +156,8 @@ def metric(
     """
     def _f(f):
         name = f.__name__
-        f.metric = Metric(name, f, unit, range, higher_is_better, source, state, caution, baseline)
+        words = dict(question=question, cost=cost, avoid=avoid)
+        f.metric = Metric(name, f, unit, range, higher_is_better, source, state, caution, baseline, **words)
         _registry[name] = f.metric
         return f
     return _f

@@ -8,7 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/stats.html.md"""
 __all__ = ['row_names', 'aligned', 'Estimate', 'drawn', 'drawn_rows', 'canonical', 'from_resamples', 'check_resampling',
            'resample', 'bootstrap_interval', 't_interval', 'row_pearson', 'pearson', 'row_ranks', 'row_spearman',
            'spearman', 'kendall', 'weighted_kendall', 'LinearFit', 'linear_fit', 'regret_at_k', 'relative_top_k',
-           'recall_at_k', 'stability']
+           'recall_at_k', 'of_draws', 'stability']
 
 # %% ../nbs/08_stats.ipynb #55573292
 import math
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri, stdtrit
+from .checks import one_of
 from .progress import tqdm
 from .core import ArrayLike, as_tensor
 
@@ -432,6 +433,8 @@ def row_spearman(
     "Spearman's correlation of each row of `x` with that of `y`"
     return row_pearson(row_ranks(x), row_ranks(y))
 
+def _spearman(x, y): return _on_rows(row_spearman, (x,y), True)
+
 def spearman(
     x:ArrayLike, # Scores, one a model, shape `[m]`; may be infinite
     y:ArrayLike, # Accuracies, shape `[m]`
@@ -442,8 +445,7 @@ def spearman(
     interval:str='percentile', # Kind of interval, see `resample`
 ) -> Estimate: # In [-1, 1]; nan if `x` or `y` is constant
     "Spearman's correlation: Pearson's correlation of the ranks, ties sharing their mean rank"
-    def statistic(x, y): return _on_rows(row_spearman, (x,y), True)
-    return _rank_estimate(statistic, x, y, n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
+    return _rank_estimate(_spearman, x, y, n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
 
 # %% ../nbs/08_stats.ipynb #c960e20b
 def _signs(x):
@@ -483,13 +485,12 @@ def kendall(
 def _by_rank(x, y):
     "Weights of the copies of each model together: 1, 1/2, 1/3 ... in the order of `x`, the largest first, ties by `y`"
     order = np.flip(np.lexsort((y, x)))
-    ranks = np.arange(1, len(x)+1)
-    harmonic = np.zeros(len(x)+1)
-    harmonic[1:] = np.cumsum(1/ranks)
     def weight(counts):
         ranked = counts[:,order].astype(int)
         upto = ranked.cumsum(-1)
         above = upto-ranked
+        ranks = np.arange(1, upto.max(initial=0)+1)
+        harmonic = np.cumsum([0,*1/ranks])
         res = np.empty_like(counts)
         res[:,order] = harmonic[upto]-harmonic[above]
         return res
@@ -502,6 +503,8 @@ def _weighted_by_both(x, y):
     second = _weighted_by_y(x, y)
     return lambda counts: (first(counts)+second(counts))/2
 
+_by = {'x': _weighted, 'y': _weighted_by_y, 'both': _weighted_by_both}
+
 def weighted_kendall(
     x:ArrayLike, # Scores, one a model, shape `[m]`; may be infinite
     y:ArrayLike, # Accuracies, shape `[m]`
@@ -513,9 +516,7 @@ def weighted_kendall(
     interval:str='percentile', # Kind of interval, see `resample`
 ) -> Estimate: # In [-1, 1]; nan if `x` or `y` is constant
     "Weighted tau with additive hyperbolic weights ([Vigna 2015](https://arxiv.org/abs/1404.3325)); SciPy's is 'both'"
-    taus = {'x': _weighted, 'y': _weighted_by_y, 'both': _weighted_by_both}
-    if rank not in taus: raise ValueError(f"`rank` must be 'x', 'y' or 'both', got {rank!r}")
-    tau = taus[rank]
+    tau = _by[one_of(rank, 'rank', _by)]
     return _rank_estimate(tau, x, y, n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
 
 # %% ../nbs/08_stats.ipynb #73602715
@@ -612,18 +613,22 @@ def _recall(s, a, k):
     return (chosen*good).sum(-1)/k
 
 # %% ../nbs/08_stats.ipynb #f6f837a5
+def _picking(f, s, a, k):
+    "`f` of the rows that are drawn, in descending order of accuracy, as a statistic of counts"
+    best_first = np.argsort(-a, kind='stable')
+    def at(counts):
+        ranks = drawn_rows(counts[:,best_first])
+        rows = best_first[ranks]
+        return f(s[rows], a[rows], k)
+    return at
+
 def _pick(f, scores, accuracy, k, **options):
     "Interval of `f(scores, accuracy, k)` of rows in descending order of accuracy"
     s,a = _models('accuracy', scores=scores, accuracy=accuracy)
     m = len(s)
     if isinstance(k, bool) or not isinstance(k, (int,np.integer)) or not 1<=k<=m:
         raise ValueError(f'`k` must be an integer from 1 to the number of models, {m}, got {k!r}')
-    best_first = np.argsort(-a, kind='stable')
-    def at(counts):
-        ranks = drawn_rows(counts[:,best_first])
-        rows = best_first[ranks]
-        return f(s[rows], a[rows], k)
-    return resample(at, m, **options)
+    return resample(_picking(f, s, a, k), m, **options)
 
 def regret_at_k(
     scores:ArrayLike, # Scores, one a model, higher is better, shape `[m]`; may be infinite
@@ -668,6 +673,21 @@ def recall_at_k(
 ) -> Estimate: # In [0, 1]; higher is better
     "Share of the `k` top-scored models that are as accurate as the `k`-th best, expected over the order of tied scores"
     return _pick(_recall, scores, accuracy, k, n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
+
+# %% ../nbs/08_stats.ipynb #7dd5959b
+_of_draws = dict(
+    spearman=_spearman, kendall=_kendall, weighted_kendall=_weighted_by_y,
+    regret=lambda s, a: _picking(_regret, s, a, 1), relative_top=lambda s, a: _picking(_relative, s, a, 1))
+
+def of_draws(
+    statistic:str, # 'spearman', 'kendall', 'weighted_kendall' (by accuracy), 'regret', 'relative_top' (of the top one)
+    scores:ArrayLike, # Scores, one a model, higher is better, shape `[m]`
+    accuracy:ArrayLike, # Accuracies, finite, shape `[m]`
+) -> Callable: # Takes counts, shape `[b, m]`, and returns the statistic of each draw, shape `[b]`
+    "How well scores predict accuracies, as a function of how often each model is drawn"
+    f = _of_draws[one_of(statistic, 'statistic', _of_draws)]
+    s,a = _models('accuracy', scores=scores, accuracy=accuracy)
+    return f(s, a)
 
 # %% ../nbs/08_stats.ipynb #029b31d3
 def _pair_signs(v) -> Iterator[np.ndarray]:

@@ -10,6 +10,7 @@ __all__ = ['RowStore', 'fingerprint', 'error_text', 'Item', 'workers', 'Book', '
 # %% ../nbs/07_store.ipynb #f90e65fe
 import csv
 import dis
+import errno
 import hashlib
 import io
 import math
@@ -25,7 +26,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import closing, contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,6 +60,10 @@ def _format(rows):
 
 def _dtype(kind): return 'object' if kind is str else np.dtype(kind)
 
+def _need_writable(place, path):
+    "Refuse a file or folder that may not be written, before anything is computed for it"
+    if not os.access(place, os.W_OK): raise PermissionError(errno.EACCES, 'nothing can be written there', str(path))
+
 # %% ../nbs/07_store.ipynb #b70f996c
 class RowStore:
     "A CSV file of results that runs append to and find their own in"
@@ -79,6 +84,11 @@ class RowStore:
         if self.header.startswith(first): return
         raise ValueError(f'`store` {self.path} is not a file of such results, its first line is {first[:60]!r} '
                          f'and not {self.header!r}; it is left as it is, choose another path')
+
+    def need_writable(self) -> None: # Nothing, or `PermissionError`
+        "Refuse a place where no results can be written"
+        place = self.path if self.path.exists() else self.path.parent
+        _need_writable(place, self.path)
 
     def append(self,
         rows:Iterable[tuple], # Values in the order of the columns, then the key, of each result
@@ -121,6 +131,7 @@ def _code(c):
     constants = [_code(k) if isinstance(k, types.CodeType) else k for k in c.co_consts]
     return [c.co_code, c.co_names, constants]
 
+@lru_cache(maxsize=2**12)   # reading instructions is slow, and each key asks for those of the same functions
 def _names(c, kinds=('LOAD_GLOBAL','LOAD_NAME')):
     "Names that compiled code looks up in its module, those of functions inside it too"
     nested = [k for k in c.co_consts if isinstance(k, types.CodeType)]
@@ -442,8 +453,11 @@ class Book:
             keys = {label: key for label,(key,_) in item.results.items()}
             missing = [label for label,key in keys.items() if key not in self.known and key not in begun]
             begun.update(keys[label] for label in missing)
-            if missing: yield item,missing
-            else: tell(item)
+            if not missing:
+                tell(item)
+                continue
+            if self.file is not None: self.file.need_writable()
+            yield item,missing
 
     def _elsewhere(self, futures, names, all_listed, tell, unit):
         "Keep what workers send back; tell if they die"
@@ -504,6 +518,7 @@ def atomic(
     "A scratch path on the same disk that takes the place of `path` if all goes well, and vanishes if not"
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    _need_writable(path.parent, path)
     made = tempfile.mkdtemp(prefix=f'.{path.name}.', dir=path.parent)
     scratch = Path(made)
     try:
@@ -524,14 +539,17 @@ class Checkpoint:
         replace:bool=False, # Whether to replace a file that is damaged or of another training; else a `ValueError`
     ):
         self.path = Path(path) if path else None
-        if self.path and not replace: self.path.parent.mkdir(parents=True, exist_ok=True)
         self.key = key
         self.replace = replace
+        if self.path is None or replace: return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if not self.path.exists(): _need_writable(self.path.parent, self.path)
 
     def load(self) -> dict|None: # What `save` was given, `None` if there is nothing yet
         "Read the state"
-        if self.path is None or not self.path.exists(): return None
+        if self.path is None: return None
         try:
+            if not self.path.exists(): return None
             with warnings.catch_warnings(action='ignore'): # of what is about to be refused
                 saved = torch.load(self.path, map_location='cpu', weights_only=True)
         except _damaged as e:
@@ -550,4 +568,4 @@ class Checkpoint:
         "Write the state"
         if self.path is None: return
         saved = dict(state, key=self.key)
-        with atomic(self.path) as scratch: torch.save(saved, scratch)
+        with atomic(self.path) as scratch, open(scratch, 'wb') as f: torch.save(saved, f) # a full disk is an `OSError`

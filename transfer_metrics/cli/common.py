@@ -114,6 +114,8 @@ def share_of(
     from transfer_metrics.distributed import place
     rank,world = place()
     if world==1: return out
+    if len(out)<world:
+        raise ValueError(f'{world} processes need a sample each, got {len(out)}: lower --nproc-per-node of torchrun')
     return out.subset(slice(rank, None, world))
 
 def saved_outputs(

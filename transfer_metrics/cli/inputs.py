@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from ..checks import known
 from .common import names_in
+from ..model_names import check_library
 
 # %% ../../nbs/cli/13_inputs.ipynb #2f79fcc3
 def _decorated(path, decorator):
@@ -77,7 +78,7 @@ def torchvision_models() -> list[str]: # Empty where torchvision is arranged in 
     return sorted(f.name for path in folder.glob('*.py') for f in _decorated(path, 'register_model'))
 
 def check_models(
-    text:str, # Names of torchvision models or `module:function=weights`, separated by commas
+    text:str, # Names of torchvision models, `library:NAME` or `module:function=weights`, separated by commas
     option:str='models', # Which option names them
 ) -> None: # Nothing, or `ValueError`
     "Refuse models that there are not, and files of weights"
@@ -85,8 +86,8 @@ def check_models(
         where,_,weights = k.partition('=')
         if weights and not Path(weights).is_file():
             raise ValueError(f'--{option} {where}: no such file of weights: {weights}')
-        if ':' in where or not torchvision_models(): continue
-        known(where.lower(), torchvision_models(), 'model', 'torchvision.models.list_models()')
+        if ':' in where: check_library(where)
+        elif there := torchvision_models(): known(where.lower(), there, 'model', 'torchvision.models.list_models()')
 
 # %% ../../nbs/cli/13_inputs.ipynb #aaf14de9
 def check_device(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from .common import limited, names_in, own_model, share_of
 from .inputs import files_in, read_file
+from ..model_names import libraries, library_of
 
 # %% ../../nbs/cli/14_labelled.ipynb #47b8182e
 def _refuse_files(folder):
@@ -39,10 +40,11 @@ class LabelledImages(NamedTuple):
 
     def load(self,
         weights:Any, # torchvision weights, `None` for pixels in [0, 1]
+        transform:Callable|None=None, # Applied to each image instead
     ) -> Any: # A data set of `(image, class number)`
         "The images, preprocessed as `weights` want it"
         from transfer_metrics.datasets.images import load_dataset, load_images, load_npy
-        options = dict(weights=weights, limit=self.limit or None)
+        options = dict(weights=weights, transform=transform, limit=self.limit or None)
         if self.dataset: return load_dataset(self.dataset, root=self.root, split=self.split, **options)
         if self.images: return load_images(self.images, **options)
         return load_npy(self.npy, **options)
@@ -64,13 +66,23 @@ def _seen(name, model, data, batch_size, **options):
     from torch.utils.data import DataLoader
     from transfer_metrics.distributed import shard
     from transfer_metrics.models import outputs
-    loader = DataLoader(shard(data), batch_size=batch_size)
+    part = shard(data)
+    if hasattr(model, 'prepare'): # from a library, with its own preprocessing
+        options = dict(options, forward=model.forward)
+        return outputs(model.model, model.batches(part, batch_size), name=name, **options)
+    loader = DataLoader(part, batch_size=batch_size)
     return outputs(model, loader, name=name, **options)
 
+def _as_it_is(image): return image
+
 def _model(spec, weights):
-    "Name, model, and the weights whose preprocessing it wants, `None` for a model of your own"
+    "Name, model, and the weights whose preprocessing it wants, `None` for a model of your own or of another library"
     from torchvision.models import get_model_weights
     from transfer_metrics.datasets.images import load_models
+    if library_of(spec) in libraries:
+        from transfer_metrics.adapters import open_model
+        adapted = open_model(spec, pretrained=weights.lower()!='none')
+        return adapted.name,adapted,None
     if ':' in spec:
         where,*_ = spec.split('=')
         return where.partition(':')[2],own_model(spec),None
@@ -83,7 +95,7 @@ def _work(models, images):
     return f'{models} model{"s" if models>1 else ""}, one forward pass over {images} images each'
 
 def model_outputs(
-    names:str, # torchvision models or `module:function=weights`, separated by commas
+    names:str, # torchvision models, `library:NAME` or `module:function=weights`, separated by commas
     weights:str, # Pretrained weights of torchvision models: 'DEFAULT', a name, or 'none'
     data:LabelledImages, # What they look at
     batch_size:int, # Images in a batch
@@ -97,7 +109,7 @@ def model_outputs(
     for spec in specs:
         name,m,wanted = _model(spec, weights)
         if name in outs: raise ValueError(f'the names of --models must differ, got {name} twice')
-        images = data.load(wanted)
+        images = data.load(wanted, _as_it_is if hasattr(m, 'prepare') else None)
         if not outs:
             found(found_text(images, 'images'))
             found(_work(len(specs), len(images)))

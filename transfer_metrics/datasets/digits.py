@@ -9,6 +9,7 @@ __all__ = ['digits_sources', 'DigitsTask', 'digits_task', 'digits_loaders', 'dig
            'digits_source']
 
 # %% ../../nbs/datasets/01_digits.ipynb #a253de3b
+import os
 import warnings
 from collections.abc import Iterable
 from functools import cache as memo
@@ -16,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 import numpy as np
 import torch
-from fastcore.xdg import xdg_cache_home
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
@@ -229,12 +229,27 @@ def _train(name, seed):
     return model.float().eval()
 
 # %% ../../nbs/datasets/01_digits.ipynb #5f822fb1
+def _cache_folder():
+    "Where the user's trained models are kept, `None` for a user without a home"
+    given = os.environ.get('XDG_CACHE_HOME', '')
+    if os.path.isabs(given): return Path(given)/'transfer-metrics'
+    home = os.path.expanduser('~')
+    return Path(home)/'.cache/transfer-metrics' if os.path.isabs(home) else None
+
+def _keep(kept, model):
+    "Keep a model for the next time, or say why not"
+    facts = dict(classes=model.head.out_features, source_accuracy=model.source_accuracy)
+    try:
+        if kept.path is None: raise OSError('there is no home folder, pass `cache` or set XDG_CACHE_HOME')
+        kept.save(state=model.state_dict(), **facts)
+    except OSError as e: warnings.warn(f'the trained model could not be kept for the next time: {e}', stacklevel=4)
+
 def _cached(name, folder):
     "The model of one source task from `folder`, trained and put there if need be"
     seed = list(_sources).index(name)
     layers = str(_empty(name, 2))
     key = fingerprint(_recipe, _piles, name, seed, layers)
-    file = folder/f'digits-{name}-{key}.pt'
+    file = folder and folder/f'digits-{name}-{key}.pt'
     kept = Checkpoint(file, key, replace=True)
     if saved := kept.load():
         model = _empty(name, saved['classes'])
@@ -242,9 +257,7 @@ def _cached(name, folder):
         model.source_accuracy = saved['source_accuracy']
         return model.eval()
     model = _train(name, seed)
-    facts = dict(classes=model.head.out_features, source_accuracy=model.source_accuracy)
-    try: kept.save(state=model.state_dict(), **facts)
-    except OSError as e: warnings.warn(f'the trained model could not be kept for the next time: {e}', stacklevel=3)
+    _keep(kept, model)
     return model
 
 def digits_zoo(
@@ -259,7 +272,7 @@ def digits_zoo(
     >>> zoo['untrained'].task
     'ten digits, but never trained'
     """
-    folder = xdg_cache_home()/'transfer-metrics' if cache is None else Path(cache)
+    folder = _cache_folder() if cache is None else Path(cache)
     if names is None: names = _sources
     wanted = [names] if isinstance(names, str) else list(names)
     for k in wanted:

@@ -11,7 +11,7 @@ __all__ = ['ImageSet', 'Domain', 'stored_images', 'class_numbers', 'floats', 'by
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
@@ -92,14 +92,19 @@ def stored_images(
     raise ValueError(f'`{name}` must lie in [0, 1], got {lo:g} to {hi:g}; '
                      'divide by 255 or keep uint8, and normalise in the model, not before')
 
+def _is_whole(dtype):
+    "Whether a type of NumPy or torch holds whole numbers"
+    if isinstance(dtype, np.dtype): return dtype.kind in 'iu'
+    return not (dtype.is_floating_point or dtype.is_complex or dtype==torch.bool)
+
 def class_numbers(
     labels:ArrayLike|None, # Integers, shape `[n]`
     n:int, # Number of images
 ) -> Tensor|None: # As `int64`, shape `[n]`; `None` stays
     "Labels as the class numbers that a model counts by"
     if labels is None: return None
-    got = np.dtype(int) if isinstance(labels, Tensor) else np.asarray(labels).dtype
-    if got.kind not in 'iu':
+    got:Any = labels.dtype if isinstance(labels, Tensor) else np.asarray(labels).dtype
+    if not _is_whole(got):
         raise ValueError(f'`labels` must be integers, the class numbers that the model counts by, got dtype {got}')
     y = as_tensor(labels, 'labels')
     if y.shape==(n,): return y.long()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from ..checks import whole
-from ..core import ArrayLike
+from ..core import ArrayLike, as_probs
 from ..models import Look, Outputs
 from ..registry import Metric
 from ..state import MeanState, state_of
@@ -227,7 +227,8 @@ def labelled_outputs(
     if not isinstance(out, Outputs) or out.probs is None or out.labels is None:
         raise ValueError(f'`{name}` must be Outputs with probabilities and labels, or a pair (probs [n, k], '
                          "labels [n]), on labelled data of the model's own classes")
-    columns = as_columns(out.labels, *out.probs.shape, name=f'{name}_labels', of=f'{name}_probs')
+    probs = as_probs(out.probs, f'{name}_probs')
+    columns = as_columns(out.labels, *probs.shape, name=f'{name}_labels', of=f'{name}_probs')
     return Outputs(logits=out.logits, probs=out.probs, labels=columns.numpy(), name=out.name)
 
 def _in_order(out):

@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 from torch import nn
 from ..progress import tqdm
-from ..checks import known, whole
+from ..checks import instance, known, whole
 from ..datasets.digits import digits_source_task, digits_task, digits_zoo
 from ..models import Outputs, forward
 from ..registry import result_frame
@@ -146,10 +146,13 @@ class _Keys:
     "The key of each result; without a file its names are enough"
     def __init__(self, jobs, book):
         self.book:Any = book if book.path is not None else None
-        self.metrics = label_free_metrics()
         self.jobs = {}
+        self.code = {} # of each metric
         self.content = '' # of the image set whose turn it is
-        if self.book: self.jobs = {j.name: j.key() for j in jobs}
+        if not self.book: return
+        self.jobs = {j.name: j.key() for j in jobs}
+        among = {k: o.metric for k,o in label_free_metrics().items()}
+        self.code = {k: fingerprint(m.f, m.state) for k,m in among.items()}
 
     def look(self, data):
         "Take the next image set"
@@ -157,9 +160,8 @@ class _Keys:
 
     def key(self, job, row, metric):
         "Of one row of a report, in a file"
-        m = self.metrics[metric].metric
         of_job = self.jobs[job.name]
-        return self.book.key(of_job, self.content, m.f, m.state, row)
+        return self.book.key(of_job, self.content, self.code[metric], row)
 
     def results(self, job, data):
         "Key and names of each row of one model and the image set"
@@ -175,6 +177,7 @@ def _items(jobs, domain, book, wanted, here):
     keys = _Keys(jobs, book)
     seen:set[str] = set()
     for data in domain:
+        instance(data, 'domain', ImageSet, 'image sets, ImageSet(name, images, labels), not images or a loader')
         if data.name in seen:
             raise ValueError(f'`domain` must have a different name for each set, got {data.name!r} twice')
         seen.add(data.name)

@@ -17,6 +17,8 @@ from .curve import plot_curves as plot_curves
 from .curve import replicates as replicates
 from .curve import Side as Side
 from .curve import Sides as Sides
+from .efficiency import regret_ratio as regret_ratio
+from .efficiency import statistical_efficiency as statistical_efficiency
 from .jumpstart import asymptotic_advantage as asymptotic_advantage
 from .jumpstart import common_sizes as common_sizes
 from .jumpstart import handicap as handicap

@@ -1,4 +1,9 @@
 # Written by docs/stubs.py: do not edit
+from .benchmarks import Benchmark as Benchmark
+from .benchmarks import benchmark as benchmark
+from .benchmarks import benchmarks as benchmarks
+from .benchmarks import judged as judged
+from .benchmarks import statistics as statistics
 from .consensus import aggregate as aggregate
 from .feature_selection import select_features as select_features
 from .layers import best_layer as best_layer
@@ -30,3 +35,7 @@ from .tables import of_one_data_set as of_one_data_set
 from .tables import places as places
 from .tables import score_table as score_table
 from .tables import static as static
+from .told import is_path as is_path
+from .told import told_of_data as told_of_data
+from .told import told_of_model as told_of_model
+from .told import warn_of_draws as warn_of_draws

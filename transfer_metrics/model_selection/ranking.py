@@ -31,6 +31,7 @@ from ..store import Book
 from .point_names import name_points
 from .scoring import ScoreJob, alone, caution_of, count_of, distinct
 from .scoring import job_items, n_parameters, named_models, score_job
+from .told import warn_of_draws
 from .tables import direction, is_baseline, places, score_table, static
 
 # %% ../../nbs/model_selection/01_ranking.ipynb #59598c03
@@ -144,6 +145,7 @@ def score_models(
     jobs = [ScoreJob(name, m, loader, fs, **kwargs) for name,m in named.items()]
     distinct(chain.from_iterable(job.layers for job in jobs))
     book = Book(store, _columns, names=('model','data','metric'), resume=resume)
+    warn_of_draws({job.name: job.loader for job in jobs})
     items = job_items(jobs, book, data)
     here = executor is None
     compute = partial(score_job, progress=progress and here)

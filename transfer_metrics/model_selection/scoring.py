@@ -17,13 +17,16 @@ from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import Any
+import numpy as np
 from torch import nn
 from torch.nn.parameter import is_lazy
-from torch.utils.data import DataLoader
 from ..cautions import counted, sizes
 from ..core import as_labels
+from ..model_names import library_of, short_name
+from .told import is_path, told_of_data, told_of_model
 from ..models import Outputs, outputs
 from ..registry import Metric, resolve
+from ..samples import labels_of
 from ..store import Book, Item, error_text, fingerprint
 from ..streaming import from_disk, streamed
 
@@ -44,7 +47,9 @@ def _by_name(models):
                 yield f'{name}/{layer}',o
         else: yield name,m
 
-def _own_name(m): return getattr(m, 'name', '') or type(m).__name__
+def _own_name(m):
+    if library_of(m): return short_name(m)
+    return getattr(m, 'name', '') or type(m).__name__
 
 def _is_one(models): return isinstance(models, (str,PathLike)) or not isinstance(models, Iterable)
 
@@ -94,7 +99,8 @@ def _value(f, out):
     missing = lacking(f, out)
     if missing:
         needed = ' and '.join(f'`{a}`' for a in missing)
-        raise ValueError(f'needs {needed}, which these outputs do not have')
+        taken = f' (features: {out.taken})' if out.taken else ''
+        raise ValueError(f'needs {needed}, which these outputs do not have{taken}')
     m,options = resolve(f)
     _refuse_one_class(m, options, out)
     args = m.free(options)
@@ -135,11 +141,19 @@ def _measure(f, out, failed):
     return value,len(out),seconds,caution,failed
 
 # %% ../../nbs/model_selection/06_scoring.ipynb #545b9279
+def _is_array(m): return hasattr(m, '__array__') and not isinstance(m, nn.Module)
+
+def _of_features(m, data, name):
+    "Outputs of an array of features, with labels that come as they are or with the data"
+    labels = data if np.ndim(data)==1 else labels_of(data)
+    return Outputs(features=m, labels=labels, name=name)
+
 def _outputs(m, loader, **kwargs):
     "The outputs that `m` is, names, or makes of the data"
     if isinstance(m, Exception): raise m
     if isinstance(m, Outputs): return m
-    if isinstance(m, (str,PathLike)): return Outputs.load(Path(m))
+    if is_path(m): return Outputs.load(Path(m))
+    if _is_array(m): return _of_features(m, loader, kwargs['name'])
     is_model = isinstance(m, nn.Module) or not callable(m)
     if is_model: return outputs(m, loader, **kwargs)
     return _outputs(m(), loader, **kwargs)
@@ -155,7 +169,7 @@ class ScoreJob:
         layer:Any=None, # As of `outputs`; a list makes a row of each layer
         **options, # Of `outputs`
     ):
-        self.given = isinstance(model, (Outputs,str,PathLike,Exception)) # needs no data
+        self.given = isinstance(model, (Outputs,Exception)) or is_path(model) # needs no data
         if isinstance(loader, Mapping) and not self.given:
             if name not in loader: model = ValueError(f'`loader` has no entry for {name!r}')
             loader = loader.get(name)
@@ -206,50 +220,16 @@ def score_job(
         *measured,error = _measure(job.fs[k], outs.get(row), failed)
         yield (row,k),[tuple(measured)],error
 
-# %% ../../nbs/model_selection/06_scoring.ipynb #9906b212
-def _of_model(m):
-    "What the outputs of a model depend on, besides the data"
-    if isinstance(m, Outputs): return [m._items(), m.source and m.source._items()]
-    if not isinstance(m, (str,PathLike)): return m
-    path = Path(m)
-    files = [path] if path.is_file() else sorted(path.iterdir())
-    return [_of_file(f) for f in files]
-
-def _of_file(path):
-    "Path, size and time of a file"
-    state = path.stat()
-    where = str(path.resolve())
-    return where,state.st_size,state.st_mtime_ns
-
-def _of_sampler(s):
-    "What a sampler, which may be any iterable, depends on besides the data"
-    if not hasattr(s, '__dict__'): return s
-    attributes = dict(vars(s))
-    attributes.pop('data_source', None)
-    return attributes
-
-def _of_data(loader):
-    "What the batches of a loader depend on"
-    if isinstance(loader, Iterator):
-        raise ValueError('`store` needs data that can be read twice, such as a DataLoader or a list of batches; '
-                         '`loader` is a generator or another iterator')
-    if not isinstance(loader, DataLoader): return loader
-    sampler = loader.sampler
-    drawn = type(sampler),_of_sampler(sampler)
-    batched = loader.batch_size,loader.drop_last,loader.collate_fn
-    batches = None if loader.batch_size else loader.batch_sampler
-    return [loader.dataset, *drawn, *batched, batches]
-
 # %% ../../nbs/model_selection/06_scoring.ipynb #f8251561
 def _of_outputs(job, data):
     "Fingerprint of what the outputs of a job depend on, `None` if there will be none; `data` by identity of the loader"
     if isinstance(job.model, Exception): return None
-    try: model = _of_model(job.model)
+    try: model = told_of_model(job.model)
     except OSError: return None
     if job.given: return fingerprint(model)
     at = id(job.loader)
     if at not in data:
-        read = _of_data(job.loader)
+        read = told_of_data(job.loader)
         data[at] = fingerprint(read)
     options = dict(sorted(job.options.items()))
     options.pop('device', None)

@@ -274,7 +274,10 @@ class _GBCState(State):
 # %% ../../nbs/transferability/06_gbc.ipynb #de3867c3
 @metric(unit='1', range=(-math.inf, 0),
         source='[Pándy et al. 2022](https://arxiv.org/abs/2111.12780)', state=_GBCState,
-        caution=of_overlap)
+    caution=of_overlap,
+    question='How much do the clouds of my classes overlap, added up over all pairs?',
+    cost='one pass over the features, then all pairs of classes; with full covariances a matrix for each class',
+    avoid='there are fewer samples a class than features, or the models have different numbers of features')
 def gbc(
     features:ArrayLike, # Features, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`

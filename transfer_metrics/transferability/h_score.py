@@ -152,7 +152,10 @@ def _check(shrinkage, **_):
     one_of(shrinkage, 'shrinkage', (None,'ledoit_wolf'))
 
 @metric(unit='1', range=(0, math.inf), source='[Bao et al. 2019](https://doi.org/10.1109/ICIP.2019.8803726)',
-    state=by_moments(_from_moments, norms='shrinkage', check=_check), caution=of_covariance)
+    state=by_moments(_from_moments, norms='shrinkage', check=_check), caution=of_covariance,
+    question='Along how many independent directions do the features tell my classes apart?',
+    cost='one pass over the features, and one matrix of features by features',
+    avoid="there are not several times as many samples as features, unless `shrinkage='ledoit_wolf'`")
 def h_score(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`

@@ -74,7 +74,10 @@ def _score(logs:float, counts:Tensor, *, chance_corrected:bool) -> float:
 _look_up = by_joint(_score, look=_logs, table=_conditional)
 
 @metric(unit='nats', range=(-math.inf, 0), source='[Nguyen et al. 2020](https://arxiv.org/abs/2002.12462)',
-    state=_look_up, caution=by_chance('table'))
+    state=_look_up, caution=by_chance('table'),
+    question="How well do a source model's answers predict my labels?",
+    cost='one forward pass, then two reads of the probabilities',
+    avoid='the model has no classes of its own (self-supervised), or more source classes in use than samples')
 def leep(
     probs:ArrayLike, # Source-class probabilities of the target samples, shape `[n, c_s]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`

@@ -115,7 +115,10 @@ def _check(centering):
         raise ValueError(f"`centering` must be 'kernel' or 'entries', got {centering!r}")
 
 @metric(unit='1', range=(-1, 1), source='[Deshpande et al. 2021](https://arxiv.org/abs/2102.00084)',
-        state=by_moments(_from_moments, check=_check), caution=by_chance('gram'))
+        state=by_moments(_from_moments, check=_check), caution=by_chance('gram'),
+        question='Are the pairs of samples that the model finds alike the pairs of one class?',
+        cost='one pass over the features, and one matrix of features by features, or of samples by samples',
+        avoid='a large direction of the features has nothing to do with the classes: it drowns the others')
 def lfc(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, at least two, shape `[n]`

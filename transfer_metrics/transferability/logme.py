@@ -205,7 +205,10 @@ class _EvidenceState(MomentState):
 
 # %% ../../nbs/transferability/04_logme.ipynb #0c189d19
 @metric(unit='nats per sample', range=(-math.inf, math.inf),
-    source='[You et al. 2021](https://arxiv.org/abs/2102.11005)', state=_EvidenceState, caution=of_evidence)
+    source='[You et al. 2021](https://arxiv.org/abs/2102.11005)', state=_EvidenceState, caution=of_evidence,
+    question='How probable are my labels, if they are a linear function of the features plus noise?',
+    cost='one pass over the features, and one eigendecomposition of features by features, or of samples by samples',
+    avoid='the models are to be compared on different targets: only differences on the same labels mean something')
 def logme(
     features:ArrayLike, # Features, shape `[n, d]`
     labels:ArrayLike, # Classes `[n]`; zeros and ones `[n, t]`; real-valued targets `[n]` or `[n, t]` with `regression`

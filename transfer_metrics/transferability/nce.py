@@ -100,7 +100,10 @@ def _counts(*, soft):
 
 # %% ../../nbs/transferability/02_nce.ipynb #eb6e8269
 @metric(unit='nats', range=(-math.inf, 0), source='[Tran et al. 2019](https://arxiv.org/abs/1908.08142)', state=_counts,
-        caution=by_chance('table'))
+    caution=by_chance('table'),
+    question="How much of my labels is left open when I know the model's answers?",
+    cost='a count of the pairs of answer and label',
+    avoid='there are nearly as many source classes in use as samples, or the features matter and not the answers')
 def nce(
     # Source label of each target sample, any hashable classes, shape `[n]`;
     # with `soft`, probabilities, shape `[n, c_s]`

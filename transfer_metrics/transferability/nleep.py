@@ -55,7 +55,10 @@ def responsibilities(
 
 # %% ../../nbs/transferability/05_nleep.ipynb #4a58385f
 @metric(unit='nats', range=(-math.inf, 0), source='[Li et al. 2021](https://arxiv.org/abs/2011.11200)',
-        caution=by_chance('mixture'))
+    caution=by_chance('mixture'),
+    question='If I only knew to which cluster of the features a sample belongs, how likely would its label be?',
+    cost='principal components and a Gaussian mixture of five components a class',
+    avoid='there are fewer than some ten samples for each component, which is fifty a class')
 def nleep(
     features:ArrayLike, # Features, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`

@@ -268,7 +268,10 @@ def correspondence(
 
 # %% ../../nbs/transferability/12_otce.ipynb #1ac49800
 @metric(unit='nats', range=(-math.inf, 0), source='[Tan et al. 2021](https://arxiv.org/abs/2103.13843)',
-        caution=by_chance('table'))
+        caution=by_chance('table'),
+        question='When source and target samples are paired, near with near, does the one label tell the other?',
+        cost='all distances of up to 1,000 source and 1,000 target samples, and an optimal transport between them',
+        avoid='no labelled source data are at hand, or the source has few or meaningless labels')
 def otce(
     source_features:ArrayLike, # Features of labelled samples of the source task, by the same model, shape `[n_s, d]`
     source_labels:ArrayLike, # Their labels, any hashable classes, shape `[n_s]`
@@ -300,7 +303,10 @@ def otce(
 
 # %% ../../nbs/transferability/12_otce.ipynb #a3b4648d
 @metric(unit='nats', range=(-math.inf, 0), source='[Tan et al. 2021](https://arxiv.org/abs/2106.10479)',
-        caution=by_chance('table'))
+        caution=by_chance('table'),
+        question='As OTCE, but with whole classes paired as well: does the source label tell the target label?',
+        cost='as OTCE, and a small optimal transport for each pair of classes',
+        avoid='what spoils the transfer is that classes overlap: pairing whole classes hides it')
 def jc_nce(
     source_features:ArrayLike, # Features of labelled samples of the source task, by the same model, shape `[n_s, d]`
     source_labels:ArrayLike, # Their labels, any hashable classes, shape `[n_s]`

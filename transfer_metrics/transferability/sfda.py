@@ -166,7 +166,10 @@ def _sfda(x, y, c, shrinkage):
 
 # %% ../../nbs/transferability/09_sfda.ipynb #d30c99a9
 @metric(unit='1', range=(0, 1), source='[Shao et al. 2022](https://arxiv.org/abs/2207.03036)',
-        caution=by_chance('within'))
+        caution=by_chance('within'),
+        question='How sure is a linear classifier of harder versions of the samples that it was made from?',
+        cost='two passes over the features, two matrices of features by features',
+        avoid='samples are not several times as many as features, or features differ in scale from model to model')
 def sfda(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, at least two, shape `[n]`

@@ -125,7 +125,10 @@ def _from_moments(m, *, eps, weights):
 # %% ../../nbs/transferability/07_transrate.ipynb #80137cbd
 @metric(unit='nats per sample', range=(-math.inf, math.inf),
         source='[Huang et al. 2022](https://arxiv.org/abs/2106.09362)',
-        state=by_moments(_from_moments, second='grams', check=_check), caution=by_chance('rate'))
+        state=by_moments(_from_moments, second='grams', check=_check), caution=by_chance('rate'),
+        question='How much less is there to send of the features, to within an error, once the class is known?',
+        cost='the determinant of one matrix for all samples and one for each class',
+        avoid='there are fewer samples a class than features, or the models differ in width or scale')
 def transrate(
     features:ArrayLike, # Features, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`

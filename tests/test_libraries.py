@@ -1,0 +1,235 @@
+"""Models of timm, Hugging Face, open_clip and sentence-transformers, small and with random weights: features are the library's own, a
+network without a head has no logits, names and local folders open with their preprocessing, and data comes in every form"""
+import json
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+from torch.utils.data import DataLoader
+import transfer_metrics as tm
+from transfer_metrics.adapters import open_model
+from transfer_metrics.models import outputs
+
+quiet = dict(progress=False)
+labels = ['cat','dog']*3
+transformer = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32)
+image = dict(image_size=32, patch_size=8)
+words = '[PAD] [UNK] [CLS] [SEP] [MASK] a joy dull warm and wise film long slow bright the'.split()
+reviews = ['a joy', 'dull and slow film', 'warm and wise', 'the long dull film', 'bright', 'a slow film']
+
+@pytest.fixture(autouse=True)
+def seed(): torch.manual_seed(0)
+
+def images(size=32): return torch.randn(6, 3, size, size)
+
+def same(a, b): np.testing.assert_allclose(a, b.detach().flatten(1), rtol=1e-5, atol=1e-5)
+
+def padded():
+    "Token numbers of texts of different lengths, in two batches, and all together"
+    ids = torch.randint(5, 50, (6, 9))
+    mask = (torch.arange(9)<torch.tensor([9,7,5,8,3,9])[:,None]).long()
+    ids[mask==0] = 1
+    whole = dict(input_ids=ids, attention_mask=mask)
+    return whole, [{k: v[i:i+3] for k,v in whole.items()}|dict(labels=labels[i:i+3]) for i in (0,3)]
+
+_timm = {'resnet10t': {}, 'convnext_atto': {}, 'efficientnet_b0': {}, 'mobilenetv3_small_050': {},
+         'vit_tiny_patch16_224': dict(img_size=32, depth=2), 'mixer_s16_224': dict(img_size=32),
+         'swin_tiny_patch4_window7_224': dict(img_size=32, window_size=2, depths=(1,1,1,1))}
+
+@pytest.mark.parametrize('name', _timm)
+def test_timm(name):
+    timm = pytest.importorskip('timm')
+    model = timm.create_model(name, num_classes=10, **_timm[name]).eval()
+    x = images(32)
+    with torch.no_grad():
+        features = model.forward_head(model.forward_features(x), pre_logits=True)
+        z = model(x)
+    o = outputs(model, (x, labels), **quiet)
+    same(o.features, features)
+    same(o.logits, z)
+    model.reset_classifier(0)
+    with torch.no_grad(): alone = model(x)
+    o = outputs(model, (x, labels), **quiet)
+    same(o.features, alone)
+    assert o.logits is None and o.probs is None and 'no head' in o.taken
+
+_texts = {'Bert': {}, 'Roberta': {}, 'XLMRoberta': {}, 'Electra': dict(embedding_size=16), 'DebertaV2': {},
+          'DistilBert': dict(dim=16, hidden_dim=32, n_layers=2, n_heads=2), 'GPT2': dict(n_embd=16, n_layer=2, n_head=2)}
+
+@pytest.mark.parametrize('name', _texts)
+@pytest.mark.filterwarnings('ignore')
+def test_text_classifiers(name):
+    "Features are what leaves the encoder, not the output of a dense layer that nothing has trained; encoders have a mean without padding"
+    transformers = pytest.importorskip('transformers')
+    kind = getattr(transformers, f'{name}Config')
+    own = _texts[name] if name in ('DistilBert','GPT2') else transformer|_texts[name]
+    more = {} if name=='GPT2' else dict(max_position_embeddings=40)
+    config = kind(vocab_size=50, pad_token_id=1, bos_token_id=2, eos_token_id=3, num_labels=4, **own, **more)
+    model = transformers.AutoModelForSequenceClassification.from_config(config).eval()
+    whole,batches = padded()
+    with torch.no_grad(): hidden,z = model.base_model(**whole),model(**whole).logits
+    mask = whole['attention_mask']
+    tokens = hidden.last_hidden_state
+    last = tokens[torch.arange(6), mask.sum(1)-1]
+    expected = {'Bert': lambda: hidden.pooler_output, 'GPT2': lambda: last}.get(name, lambda: tokens[:,0])()
+    o = outputs(model, batches, **quiet)
+    same(o.features, expected)
+    same(o.logits, z)
+    assert o.labels.tolist()==labels
+    mean = (tokens*mask[...,None]).sum(1)/mask.sum(1, keepdim=True)
+    for pooling,row in {None: mean, 'mean': mean, 'cls': tokens[:,0], 'last': last}.items():
+        o = outputs(model.base_model, batches, pooling=pooling, **quiet)
+        same(o.features, row)
+        assert o.probs is None
+
+@pytest.mark.filterwarnings('ignore')
+def test_image_encoders():
+    transformers = pytest.importorskip('transformers')
+    x = images()
+    def check(config, features):
+        model = transformers.AutoModel.from_config(config).eval()
+        with torch.no_grad(): hidden = model(x)
+        o = outputs(model, (x, labels), **quiet)
+        same(o.features, features(hidden))
+        assert o.probs is None
+        return model,hidden
+    check(transformers.ViTConfig(**transformer, **image), lambda h: h.last_hidden_state.mean(1))
+    registers = transformers.Dinov2WithRegistersConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, **image)
+    model,hidden = check(registers, lambda h: h.pooler_output)
+    patches = outputs(model, (x, labels), pooling='patches', **quiet)
+    same(patches.features, hidden.last_hidden_state[:,5:].mean(1))
+    check(transformers.Dinov2Config(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, **image), lambda h: h.pooler_output)
+    check(transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8,16], depths=[1,1]), lambda h: h.pooler_output)
+
+@pytest.mark.filterwarnings('ignore')
+def test_clip(tmp_path):
+    "Image features on their own, and as a zero-shot classifier"
+    transformers = pytest.importorskip('transformers')
+    from transfer_metrics.libraries import ZeroShot
+    text = dict(**transformer, vocab_size=50, max_position_embeddings=40, bos_token_id=2, eos_token_id=3, pad_token_id=1)
+    config = transformers.CLIPConfig(text_config=text, vision_config=dict(**transformer, **image), projection_dim=12)
+    model = transformers.CLIPModel(config).eval()
+    x = images()
+    whole,_ = padded()
+    with torch.no_grad():
+        features = model.get_image_features(x)
+        of_texts = model.get_text_features(**whole)
+        both = model(pixel_values=x, **whole)
+    features = getattr(features, 'pooler_output', features)
+    of_texts = getattr(of_texts, 'pooler_output', of_texts)
+    same(outputs(model, (x, labels), **quiet).features, features)
+    zero_shot = ZeroShot(model, of_texts, scale=float(model.logit_scale.exp()))
+    o = outputs(zero_shot, (x, labels), **quiet)
+    np.testing.assert_allclose(o.logits, both.logits_per_image.detach(), rtol=1e-4, atol=1e-4)
+
+def test_open_clip():
+    open_clip = pytest.importorskip('open_clip')
+    from transfer_metrics.libraries import _image_tower
+    text = open_clip.CLIPTextCfg(context_length=10, vocab_size=50, width=32, heads=2, layers=1)
+    vit,resnet = dict(layers=1, width=64, patch_size=8, image_size=32),dict(layers=[1,1,1,1], width=16, image_size=32)
+    for vision in vit,resnet:
+        model = open_clip.CLIP(32, open_clip.CLIPVisionCfg(**vision), text).eval()
+        x = images()
+        with torch.no_grad(): raw,normal = model.encode_image(x),model.encode_image(x, normalize=True)
+        for net,forward,features in (model.visual,None,raw),(model,None,normal),(model,_image_tower,raw):
+            o = outputs(net, (x, labels), forward=forward, **quiet)
+            same(o.features, features)
+            assert o.probs is None
+
+def tiny_bert(folder, architecture='AutoModel'):
+    "A folder as `save_pretrained` writes it"
+    transformers = pytest.importorskip('transformers')
+    vocab = folder/'vocab.txt'
+    folder.mkdir(exist_ok=True)
+    vocab.write_text('\n'.join(words))
+    transformers.BertTokenizer(str(vocab)).save_pretrained(folder)
+    config = transformers.BertConfig(vocab_size=len(words), max_position_embeddings=6, **transformer)
+    getattr(transformers, architecture).from_config(config).save_pretrained(folder)
+    return str(folder)
+
+@pytest.mark.filterwarnings('ignore')
+def test_folder_of_texts(tmp_path):
+    "A saved encoder ranks from a list, a table, a CSV file, a loader of strings; a classifier brings its answers"
+    encoder = tiny_bert(tmp_path/'encoder')
+    classifier = tiny_bert(tmp_path/'classifier', 'AutoModelForSequenceClassification')
+    table = pd.DataFrame(dict(text=reviews, label=labels))
+    table.to_csv(tmp_path/'reviews.csv', index=False)
+    loader = DataLoader(list(zip(reviews, labels, strict=True)), batch_size=4)
+    said = [outputs(f'hf:{encoder}', form, **quiet) for form in ((reviews, labels), table, str(tmp_path/'reviews.csv'), loader)]
+    for o in said: np.testing.assert_allclose(o.features, said[0].features, atol=1e-5)
+    pairs = outputs(f'hf:{encoder}', (list(zip(reviews, reviews, strict=True)), labels), **quiet)
+    assert pairs.features.shape==(6,16)
+    scores = tm.score_models([f'hf:{encoder}', f'hf:{classifier}'], table, ['knn','leep'], progress=False)
+    values = scores.set_index(['model','metric'])
+    assert 'no head makes it' in values.error[encoder,'leep']
+    assert (values.error.drop((encoder,'leep'))=='').all()
+
+def test_long_texts_are_told(tmp_path):
+    adapted = open_model(f'hf:{tiny_bert(tmp_path)}')
+    long = ['a joy '*9]*6
+    with pytest.warns(UserWarning, match='6 of the first 6 texts are longer than the 6 tokens') as told:
+        outputs(adapted, (long, labels), **quiet)
+        outputs(adapted, (long, labels), **quiet)
+    assert len([w for w in told if 'longer' in str(w.message)])==1
+
+@pytest.mark.filterwarnings('ignore')
+def test_sentence_transformers(tmp_path):
+    st = pytest.importorskip('sentence_transformers')
+    try: from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    except ImportError: from sentence_transformers.models import Pooling, Transformer
+    body = Transformer(tiny_bert(tmp_path/'bert'))
+    model = st.SentenceTransformer(modules=[body, Pooling(16)], device='cpu')
+    expected = torch.from_numpy(model.encode(reviews, convert_to_numpy=True))
+    o = outputs(model, (reviews, labels), **quiet)
+    same(o.features, expected)
+    assert o.probs is None
+    model.save(str(tmp_path/'saved'))
+    again = outputs(f'sentence-transformers:{tmp_path/"saved"}', (reviews, labels), **quiet)
+    same(again.features, expected)
+
+@pytest.mark.filterwarnings('ignore')
+def test_datasets():
+    "Data sets of the `datasets` library, as texts and as tensors in dictionaries"
+    datasets = pytest.importorskip('datasets')
+    from transfer_metrics.items import items_of
+    texts = datasets.Dataset.from_dict(dict(sentence=reviews, label=[0,1]*3))
+    assert items_of(texts)[1]==(reviews[1],1)
+    x = images(4)
+    tensors = datasets.Dataset.from_dict(dict(image=x.tolist(), label=[0,1]*3)).with_format('torch')
+    net = nn.Sequential(nn.Flatten(), nn.Linear(48, 3))
+    o = outputs(net, DataLoader(tensors, batch_size=4), **quiet)
+    same(o.features, x)
+    assert o.labels.tolist()==[0,1]*3
+
+def test_pictures_by_name(tmp_path):
+    "Pictures of any size go through timm's own transform, from Python and from the command line"
+    timm = pytest.importorskip('timm')
+    from transfer_metrics.cli.main import main
+    for i,name in enumerate(labels):
+        (tmp_path/'images'/name).mkdir(parents=True, exist_ok=True)
+        Image.new('RGB', (50+i, 40), (40*i, 90, 20)).save(tmp_path/'images'/name/f'{i}.png')
+    adapted = open_model('timm:resnet10t', pretrained=False)
+    data = tm.load_images(str(tmp_path/'images'), transform=lambda x: x)
+    batch, = adapted.batches(data)
+    transform = timm.data.create_transform(**timm.data.resolve_model_data_config(adapted.model))
+    np.testing.assert_allclose(batch[0][0], transform(data[0][0]))
+    found = tmp_path/'scores.json'
+    main(['rank', '--models', 'timm:resnet10t', '--weights', 'none', '--images', str(tmp_path/'images'), '--metrics', 'leep',
+          '--no-progress', '--json', str(found)])
+    assert 'resnet10t' in json.dumps(json.loads(found.read_text()))
+
+def test_missing_library(monkeypatch):
+    from transfer_metrics import model_names
+    monkeypatch.setattr(model_names, 'find_spec', lambda name: None)
+    with pytest.raises(ValueError, match=r"pip install 'transfer-metrics\[transformers\]'"): open_model('hf:bert')
+
+@pytest.mark.filterwarnings('ignore')
+def test_scripted():
+    "A scripted network does not show what it returns"
+    net = nn.Sequential(nn.Flatten(), nn.Linear(48, 3))
+    x = images(4)
+    scripted = torch.jit.trace(net, x)
+    with pytest.raises(ValueError, match="pass features='output'"): outputs(scripted, (x, labels), **quiet)
+    assert outputs(scripted, (x, labels), features='output', **quiet).logits is None
