@@ -200,6 +200,64 @@ def test_code_does_not_scroll(visited): assert not {k: v['wide'] for k,v in visi
 def test_no_outside_requests(site, visited):
     assert not {k: o for k,v in visited.items() for o in v['requests'] if o.startswith(('http', 'ws')) and not o.startswith(site)}
 
+@pytest.fixture(scope='module')
+def report(tmp_path_factory):
+    "Address of a report that a command wrote"
+    from transfer_metrics.cli.main import main
+    path = tmp_path_factory.mktemp('report')/'ranking.html'
+    assert main(['rank', '--no-progress', '--report', str(path)])==0
+    return path.as_uri()
+
+def column(table, i): return [o.text for o in table.find_elements(By.CSS_SELECTOR, f'tbody tr > :nth-child({i+1})')]
+
+def test_report_sorts(browser, report):
+    "A click on a heading sorts by it, another one turns the order round; rows stay whole"
+    browser.get(report)
+    table = wait(browser, 'table')[0]
+    rows = {o.text for o in table.find_elements(By.CSS_SELECTOR, 'tbody tr')}
+    heads = [o.text for o in table.find_elements(By.CSS_SELECTOR, 'thead th')]
+    at = heads.index('logme')
+    heading = table.find_elements(By.CSS_SELECTOR, 'thead button')[at]
+    for turned in False,True:
+        heading.click()
+        values = [float(o) for o in column(table, at)]
+        assert values==sorted(values, reverse=turned)
+    assert heading.find_element(By.XPATH, '..').get_attribute('aria-sort')=='descending'
+    table.find_elements(By.CSS_SELECTOR, 'thead button')[0].click()
+    assert column(table, 0)==sorted(column(table, 0))
+    assert {o.text for o in table.find_elements(By.CSS_SELECTOR, 'tbody tr')}==rows
+
+def test_report_asks_for_nothing(browser, report):
+    "One file: no request but its own, no error, every figure there"
+    for o in ('browser', 'performance'): browser.get_log(o)
+    browser.get(report)
+    seen_here = browser.execute_script(seen)
+    events = [json.loads(o['message'])['message'] for o in browser.get_log('performance')]
+    requests = [e['params']['request']['url'] for e in events if e['method']=='Network.requestWillBeSent']
+    assert [o for o in requests if not o.startswith('data:')]==[report]
+    assert not seen_here['broken'] and not seen_here['wide']
+    assert not [o for o in browser.get_log('browser') if o['level']=='SEVERE']
+
+def test_report_dark_and_narrow(browser, report):
+    "Paper and ink change sides in the dark; a telephone scrolls tables, not the page"
+    def luminance(colour): return sum(int(o) for o in colour[colour.index('(')+1:-1].split(',')[:3])
+    browser.get(report)
+    seen_colours = {}
+    try:
+        for scheme in 'light','dark':
+            browser.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': [{'name': 'prefers-color-scheme', 'value': scheme}]})
+            ink = browser.execute_script('return getComputedStyle(document.body).color')
+            seen_colours[scheme] = luminance(background(browser)),luminance(ink)
+        assert seen_colours['light'][0]>600>seen_colours['light'][1]+400
+        assert seen_colours['dark'][0]<150<seen_colours['dark'][1]-400
+        narrow = dict(width=390, height=844, deviceScaleFactor=1, mobile=True)
+        browser.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', narrow)
+        assert browser.execute_script('return document.documentElement.scrollWidth')<=390
+        assert browser.execute_script('return document.querySelector(".scroll").scrollWidth')>390-32
+    finally:
+        browser.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': []})
+        browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
+
 # Moving pictures, driven by mouse and keys; what they show against what the package says
 
 class Picture:

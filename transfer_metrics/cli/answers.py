@@ -89,7 +89,7 @@ class Answer:
     ) -> None: # Nothing
         "A table: what fits of it is printed, all of it stands in the report"
         out = show_table(title, frame, digits=digits, less=less)
-        if out: say(f'(left out for want of width, in --report: {", ".join(out)})', 'dim', '  ', '  ')
+        if out: say(f'(left out for want of width, in --report and --json: {", ".join(out)})', 'dim', '  ', '  ')
         self._body.append(lambda: table_html(title, frame, digits))
 
     def note(self,

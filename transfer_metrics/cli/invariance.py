@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
-from .accuracy import existing
+from .accuracy import existing, named_counts
 from .answers import Answer
 from .common import classifiers, command, names_in, numbers_in, one_thread, unnamed, write
 from .inputs import check_device, check_models, check_names, configured
@@ -62,7 +62,7 @@ def _base(o, where, a):
     base = one_set(o.images, **where)
     if base.labels is None:
         raise ValueError(f'--images {o.images} must be labelled: a folder a class, or labels.npy beside data.npy')
-    a.found(describe(base.labels, what='images'))
+    a.found(describe(named_counts(base.labels, o.images), what='images'))
     return base
 
 def _own(o, metrics, a):
@@ -178,11 +178,20 @@ def _words(model, r, o):
     verdict = 'as good as it says' if held>=.9*len(known) else 'so do not rely on its interval outside'
     return f'{text}, is off by {off:.2f} on average, and its interval holds {held} of {len(known)}, {verdict}.'
 
+def _flat_words(model, frame, m):
+    "Why no line can be fitted for a model"
+    inside = frame[(frame.model==model) & (frame.metric=='accuracy') & frame.data.isin(m.interior.names)]
+    lo,hi = inside.value.min(),inside.value.max()
+    if lo<hi: return f'{model}: no metric changes with accuracy on the interior sets, no line can be fitted.'
+    return (f'{model}: its accuracy is {lo:.2f} on every interior set, so that there is no line to fit. A network that '
+            'gives one answer to everything does that: look at its weights and at what it wants of images.')
+
 def _answer(a, frame, scores, found, best, m):
     "Tables and the answer in words"
     _show_fits(a, scores)
     _show_predictions(a, found)
-    for k,r in best.items(): a.say(_words(k, r, found[found.model==k]))
+    for k in dict.fromkeys(frame.model):
+        a.say(_words(k, best[k], found[found.model==k]) if k in best else _flat_words(k, frame, m))
     n = int(frame.n.max())
     a.rests(f'{len(m.interior)} interior and {len(m.exterior)} exterior sets of up to {n} images')
     a.explain(_reading)

@@ -27,7 +27,9 @@ _plans = [ # from all to the least that is worth a line
     _fewer_orders._replace(interior=30),
     _fewer_orders._replace(interior=20, limit=200),
     _fewer_orders._replace(interior=20, limit=100),
-    _fewer_orders._replace(interior=12, limit=60)]
+    _fewer_orders._replace(interior=12, limit=60),
+    _fewer_orders._replace(interior=12, limit=30),
+    _fewer_orders._replace(interior=10, limit=20)]
 
 def _orders(which):
     "How many orders of the tiles"

@@ -46,7 +46,7 @@ def _row(name, values, places):
 
 def _headings(frame, plain):
     "Headings of the names of rows, if they have names, and of the columns"
-    for o in [] if plain else frame.index.names: yield o or ''
+    for o in [] if plain else frame.index.names: yield o or 'name' # what has no text cannot be clicked
     for o in frame.columns: yield ' '.join(filter(None, map(str, o))) if isinstance(o, tuple) else str(o)
 
 def table_html(

@@ -29,10 +29,12 @@ def _cells(d, index, column, digits=2):
 
 def _show_correlations(a, tables, score, n_levels):
     d = tables['correlations']
-    title = ("Pearson's correlation of scores with accuracy, with 95 % intervals over tasks; "
-             'by what is the same or taken away')
-    less = 'both over chance','score over chance','log classes'
-    a.table(title, _cells(d[d.statistic=='pearson'], ['model','method','score'], 'given'), less=less[::-1])
+    pearson = d[d.statistic=='pearson'].replace({'given': {'nothing': 'all tasks'}})
+    together = pearson.sort_values(['model','method'], kind='stable')
+    title = ("Pearson's correlation of scores with accuracy, with 95 % intervals over tasks: of all tasks, of those "
+             'with as many classes, and with what the number of classes explains taken away')
+    less = 'log classes','score over chance','both over chance'
+    a.table(title, _cells(together, ['model','method','score'], 'given'), less=less)
 
 def _show_levels(a, tables, score, n_levels):
     d = tables['levels']
