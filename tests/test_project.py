@@ -66,7 +66,9 @@ def test_anatomy(name):
     colab = f'https://colab.research.google.com/github/{cfg.user}/{cfg.repo}/blob/{cfg.branch}/{paths[name].relative_to(root).as_posix()}'
     badge,install = cells[1+len(exp):3+len(exp)]
     assert badge.source==f'[![Open In Colab](https://colab.research.google.com/assets/colab-badge.svg)]({colab})'
-    assert install.source==f'#| hide\n#| eval: false\n! [ -e /content ] && pip install -Uqq {cfg.lib_name}[notebook]'
+    needed = [*dict.fromkeys(c.directives['needs'] for c in cells if 'needs' in c.directives)]
+    extras = ','.join(['notebook', *(o.replace('_', '-') for o in needed)])
+    assert install.source==f'#| hide\n#| eval: false\n! [ -e /content ] && pip install -Uqq {cfg.lib_name}[{extras}]'
 
 @each_notebook
 def test_committed(name):
