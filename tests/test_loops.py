@@ -30,7 +30,7 @@ ends = {
 
 # What is said where the turns of a bounded loop, which ends early where it has arrived, do not suffice
 says = {
-    'answers.search': 'the step on a line is safe wherever it stops',
+    'head_steps._search': 'the step on a line is safe wherever it stops',
     'answers._descend': '`linear_answers` returns which answers are open, and `linear_probe` warns',
     'invariance/cot._cheapest_path': 'ValueError', 'invariance/cot._clear': 'ValueError',
     'invariance/lines.fit_lines': 'warning',

@@ -11,6 +11,7 @@ __all__ = ['estimator_names', 'label_free_names', 'predicted_names', 'weight_nam
 # %% ../../nbs/cli/19_names.ipynb #34617930
 import ast
 import re
+import sys
 from collections.abc import Collection
 from functools import cache
 from importlib.util import find_spec
@@ -105,7 +106,7 @@ def check_module(
         if not name: raise ValueError(f'--{option} {k}: expected module:function, such as mymodel:make')
         top = module.split('.')[0]
         here = Path(f'{top}.py').is_file() or Path(top).is_dir()
-        if not here and not find_spec(top):
+        if not here and top not in sys.modules and not find_spec(top):
             raise ValueError(f'--{option} {k}: there is no {top}.py here, and no installed module {top}')
 
 def check_saved(
