@@ -197,7 +197,7 @@ def classifiers(
     if len(mean)!=len(std):
         raise ValueError(f'--mean and --std must have one number a channel each, got {len(mean)} and {len(std)}')
     models:dict[str,Any] = {}
-    specs = names_in(names)
+    specs = [k.removeprefix('torchvision:') for k in names_in(names)]
     for spec in specs:
         if ':' in spec:
             where,*_ = spec.split('=')
