@@ -16,7 +16,8 @@ areas = {
         'Which model should I start from?', 'Before training: which of my pretrained models suits my labelled data?',
         'Begin with [Use your own models](start/01_your_models.ipynb), or with [Which score when?](model_selection/05_guide.ipynb), '
         'which has all scores on one page: what each needs, what it costs, and how well it predicts.',
-        ('model_selection', 'transferability')),
+        ('start/05_timm', 'start/06_hugging_face', 'start/07_texts', 'start/08_clip_and_sentences',
+         'model_selection', 'transferability')),
     'how_much_data': Area(
         'How much data do I need?', 'Before training: how many labels does my task need on top of this representation?',
         'Begin with [sample complexity](loss_data/08_sample_complexity.ipynb), the number of labels until the loss is good enough. '
@@ -65,7 +66,7 @@ captions = {
 # Notebooks that users need not know: under the hood
 inner = {
     *(f'model_selection/{o}' for o in ('06_scoring', '07_point_names', '08_tables', '10_told')),
-    *(f'transferability/{o}' for o in ('14_bhattacharyya', '15_mixture', '16_k_means', '18_max_evidence')),
+    *(f'transferability/{o}' for o in ('14_bhattacharyya', '15_mixture', '16_k_means', '17_precise_head', '18_max_evidence')),
     *(f'loss_data/{o}' for o in ('03_training', '04_sampling', '05_features', '13_stacks', '14_jobs', '15_groups', '16_threads',
                                  '17_preparation', '18_runs', '19_questions', '20_findings', '22_trained')),
     'learning_curves/08_runs',

@@ -170,10 +170,16 @@ def title_of(path):
     title,subtitle = re.match(r'# (.+)\n\n> (.+)', first).groups()
     return title,subtitle
 
+def place(order, path):
+    "Where the notebook at `path` comes among those of its area: by its own name, or by its folder"
+    folder = path.parent.as_posix().removeprefix('.')
+    return order.get(path.with_suffix('').as_posix(), order.get(folder, len(order)))
+
 def by_area(areas, start, inner):
     """Paths of the notebooks by area: those of `start` first, which leave their folders; those of `inner` go where the folder '' goes
 
-    A folder that no area names is an area of its own, so that a new folder is not lost."""
+    An area may name single notebooks of other folders. A folder that no area names is an area of its own, so that a new
+    folder is not lost."""
     named = [Path(o) for o in start]
     area_of: dict = {}
     for page,area in areas.items():   # the first that names a folder has it
@@ -181,12 +187,13 @@ def by_area(areas, start, inner):
     res = {'start': named} | {page: [] for page in areas}
     for p in sorted(p.relative_to(cfg.nbs_path) for p in nbglob(as_path=True)):
         if p.name==cfg.readme_nb or p in named: continue
-        folder = '' if p.with_suffix('').as_posix() in inner else p.parent.as_posix().removeprefix('.')
-        page = 'start' if folder=='start' else area_of.get(folder, folder)
+        name = p.with_suffix('').as_posix()
+        folder = '' if name in inner else p.parent.as_posix().removeprefix('.')
+        page = area_of.get(name) or ('start' if folder=='start' else area_of.get(folder, folder))
         res.setdefault(page, []).append(p)
     order = {page: {folder: i for i,folder in enumerate(area.folders)} for page,area in areas.items()}
     for page,paths in res.items():
-        if page in order: paths.sort(key=lambda p: order[page].get(p.parent.as_posix().removeprefix('.'), len(order[page])))
+        if page in order: paths.sort(key=lambda p: place(order[page], p))
     return {k: ps for k,ps in res.items() if ps}
 
 def toctree(pages, caption=''):

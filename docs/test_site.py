@@ -145,7 +145,7 @@ first_for = {
     'how much data do I need': 'how_much_data.html',
     'which model': 'which_model.html',
     'no labels': 'accuracy_without_labels.html',
-    'timm': 'start/your_models.html',
+    'timm': 'start/timm.html',
     'hugging face': 'start/your_models.html',
     'cite': 'index.html',
     'leep': 'transferability/leep.html',
@@ -267,7 +267,15 @@ class Picture:
         browser.get(url)
         self.host, = wait(browser, '[data-moving]')
         self.tree = self.host.shadow_root
-        browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", self.host)
+        self.show()
+
+    def show(self):
+        "Into the middle of the window; formulas above may have pushed it out since"
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", self.host)
+
+    def press(self, o):
+        self.show()
+        o.click()
 
     def all(self, css): return self.tree.find_elements(By.CSS_SELECTOR, css)
 
@@ -277,7 +285,7 @@ class Picture:
 
     def named(self, name): return self.one(f'[aria-label="{name}"]')
 
-    def back(self): self.all('button')[-1].click()
+    def back(self): self.press(self.all('button')[-1])
 
     @property
     def state(self): return json.loads(self.host.get_attribute('data-state'))
@@ -412,7 +420,7 @@ def test_moving_threshold(site, browser):
         assert ('this is ATC' in pic.one('.says').text)==((source>=t).mean()==right.mean())
         return state
     begin = check()
-    def fit(): next(o for o in pic.all('button') if o.text=='to where it fits').click()
+    def fit(): pic.press(next(o for o in pic.all('button') if o.text=='to where it fits'))
     fit()
     assert check(fits=True)['t']==pytest.approx(.65)
     pic.drag(pic.named('threshold'), 60, 0)
