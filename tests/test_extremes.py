@@ -117,6 +117,12 @@ def test_logme(part):
         together = in_pieces(logme, big, y)
         assert together is None or not well_known(big) or close(together, value, 1e-6), seed
 
+def test_gram_matrix_that_underflows():
+    "LAPACK does not find the eigenvalues of this Gram matrix, whose entries reach from 1e76 down to 1e-302"
+    _,x,big,_,_,y = samples(20377)
+    assert noise_alone(y)-1e-9<=logme(big, y)
+    assert not math.isnan(logme(big, x[:,:1], regression=True))
+
 @pytest.mark.parametrize('part', range(4))
 def test_logme_of_targets(part):
     for seed in range(part, cases, 4):

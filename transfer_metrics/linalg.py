@@ -375,13 +375,18 @@ def mean_variance(
     return mean,var.clamp(min=0)
 
 # %% ../nbs/02_linalg.ipynb #9ecc5ea4
+def _eigh(G):
+    "Eigenvalues and eigenvectors; entries that vanish beside the largest are 0, as LAPACK fails where they underflow"
+    invisible = G.abs()<G.abs().amax()*2.**-300
+    return torch.linalg.eigh(G.masked_fill(invisible, 0))
+
 def eigenpairs(
     G:Tensor, # Symmetric matrix without negative eigenvalues, shape `[k, k]`
     n:int, # Number of samples behind it
     d:int, # Number of features behind it
 ) -> tuple[Tensor,Tensor]: # Eigenvalues, ascending, shape `[r]`, and eigenvectors, shape `[k, r]`
     "Eigenvalues above the rank tolerance, and their eigenvectors"
-    with one_thread(len(G)<=256): w,V = torch.linalg.eigh(G)
+    with one_thread(len(G)<=256): w,V = _eigh(G)
     largest = w[-1].clamp(min=0)
     keep = w>_rounding(n, d)*largest
     return w[keep],V[:,keep]
@@ -476,7 +481,7 @@ def leading(
     n_components:int|None=None, # So many, those beyond the rank are zero; default: all within the rank
 ) -> tuple[Tensor,Tensor]: # Eigenvalues, descending, shape `[p]`, and eigenvectors, shape `[k, p]`
     "Leading eigenvalues and eigenvectors"
-    w,V = torch.linalg.eigh(G)
+    w,V = _eigh(G)
     w = w.flip(0).clamp(min=0)
     V = V.flip(1)
     real = w>_rounding(n, d)*w[0]
