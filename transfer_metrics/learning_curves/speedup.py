@@ -179,7 +179,10 @@ def mean_over_levels(
     return sides.value(mean)
 
 # %% ../../nbs/learning_curves/02_speedup.ipynb #85e8812e
-@metric(unit='×', range=(0, math.inf), source='[Dietterich 2006](https://core.ac.uk/works/153926138)')
+@metric(unit='×', range=(0, math.inf), source='[Dietterich 2006](https://core.ac.uk/works/153926138)',
+    question='How many times fewer samples does transfer need, averaged over the levels?',
+    cost='the trainings that the curves took; to compare them takes milliseconds',
+    avoid='transfer has a head start: the mean is then infinite, whatever else the curves do')
 def integrated_speedup(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
@@ -218,7 +221,10 @@ def _log_ratio(num, den):
 
 _averaged = '[Dietterich 2006](https://core.ac.uk/works/153926138), averaged as a logarithm'
 
-@metric(unit='log of a factor', range=(-math.inf, math.inf), source=_averaged)
+@metric(unit='log of a factor', range=(-math.inf, math.inf), source=_averaged,
+    question='By what factor does transfer need fewer samples, in the geometric mean over the levels?',
+    cost='the trainings that the curves took; to compare them takes milliseconds',
+    avoid='the levels matter that transfer has for free, or that only one curve reaches: they are left out')
 def mean_log_speedup(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer

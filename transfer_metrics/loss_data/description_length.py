@@ -256,7 +256,10 @@ def _length(curve, epsilon, n, edge, n_classes, unit):
 
 # %% ../../nbs/loss_data/07_description_length.ipynb #527f7f6e
 @metric(unit='nats', range=(0, math.inf), higher_is_better=False,
-        source='[Voita & Titov 2020](https://arxiv.org/abs/2003.12298)')
+        source='[Voita & Titov 2020](https://arxiv.org/abs/2003.12298)',
+    question='How many nats does it take to send all labels, with a probe that learns on the way?',
+    cost='one training of a probe for each point and seed; to read it takes milliseconds',
+    avoid='numbers of labels differ, or labels are noisy: their noise is paid for with each of them')
 def mdl(
     curve:pd.DataFrame, # Loss-data curve of one representation, columns `seed, samples, val_loss`, loss in nats
     *,
@@ -277,7 +280,10 @@ def mdl(
 
 # %% ../../nbs/loss_data/07_description_length.ipynb #ea27648b
 @metric(unit='nats', range=(0, math.inf), higher_is_better=False,
-        source='[Whitney et al. 2020](https://arxiv.org/abs/2009.07368)')
+        source='[Whitney et al. 2020](https://arxiv.org/abs/2009.07368)',
+    question='How many nats does it cost to learn until the loss is good enough?',
+    cost='one training of a probe for each point and seed; to read it takes milliseconds',
+    avoid='the curve does not come down to the tolerated loss: the sum is then a lower bound that grows with n')
 def sdl(
     curve:pd.DataFrame, # Loss-data curve of one representation, columns `seed, samples, val_loss`, loss in nats
     *,

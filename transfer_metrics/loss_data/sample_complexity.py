@@ -88,7 +88,10 @@ def esc_bracket(
     return Bracket(*map(float, ends))
 
 @metric(unit='n', range=(0, math.inf), higher_is_better=False,
-        source='[Whitney et al. 2020](https://arxiv.org/abs/2009.07368)')
+        source='[Whitney et al. 2020](https://arxiv.org/abs/2009.07368)',
+    question='How many samples until the loss is good enough?',
+    cost='one training of a probe for each point and seed; to read it takes milliseconds',
+    avoid='the measured sizes are far apart, as the answer is one of them, or the curve is flat where it gets there')
 def esc(
     curve:pd.DataFrame, # Loss-data curve of one representation, columns `seed, samples, val_loss`, loss in nats
     *,
