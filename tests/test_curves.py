@@ -115,6 +115,14 @@ def test_span_refused(name):
     same(f(*falling, span=(.3,.5)), f(base, transfer, span=(.5,.7)))
     with pytest.raises(ValueError, match='0.01 to 0.1 lies outside both curves: base covers 0.8 to 0.3'): f(*falling, span=(.01,.1))
 
+def test_final_levels():
+    "An average goes up to the best level where that is the asymptote, and no fit enters it"
+    f = metrics['average_relative_reduction'].f
+    def with_fit(c): return Curve(c.n, c.perf, asymptote='exp')
+    assert f(with_fit(base), with_fit(Curve([0,10,60], [.35,.6,.8])))==f(base, transfer)
+    peak,lower = Curve([0,10,20], [.2,.9,.6], asymptote='max'),Curve([0,10], [.2,.6])
+    same(f(lower, peak), (.4*(1-4/7)+.3)/.7)
+
 def test_no_size_in_common():
     early,late = Curve([0,60], [.2,.7], start='first'),Curve([100,200], [.3,.5], start='first')
     with pytest.raises(ValueError, match='base was measured from 0 to 60, transfer from 100 to 200'): metrics['transfer_ratio'].f(early, late)

@@ -16,7 +16,7 @@ from ..core import ArrayLike
 from ..registry import metric
 from .curve import Curve, at_levels
 from .runs import as_numbers
-from .speedup import mean_over_levels, mean_ratio, ratio, spans
+from .levels import mean_over_levels, mean_ratio, ratio, spans
 
 # %% ../../nbs/learning_curves/03_relative_reduction.ipynb #c2977809
 def _saved(n, m): return 1-ratio(m, n)
