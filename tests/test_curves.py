@@ -183,3 +183,93 @@ def test_loss_scale(name, scale):
         rule = lambda s, edge=edge: dict(edge=edge)|({} if name=='mdl' else dict(epsilon=.2*s))
         scaled = loss(name, five.assign(val_loss=five.val_loss*scale), **rule(scale))
         assert_allclose(scaled/scale, loss(name, **rule(1)), rtol=1e-6)
+
+nan,inf = np.nan,np.inf
+pair,three = [.1,.2],[.1,.2,.3]
+
+@pytest.mark.parametrize('text,args,options', [
+    ('`n` must not be negative, got -5', ([-5,0,5],three), {}), (r'got \(3,\) and \(2,\)', ([0,1,2],pair), {}),
+    (r'transpose `perf`\?', ([0,1,2],np.zeros((3,5))), {}), ('is empty', ([],[]), {}), ('all of the 2 points are NaN', ([0,1],[nan,nan]), {}),
+    ('got infinity', ([0,1],[.1,inf]), {}), ("`direction` must be 'max' or 'min', got 'up'", ([0],[.1]), dict(direction='up')),
+    ("`start` must be 'zero' or 'first'", ([0],[.1]), dict(start='none')),
+    ('mean of 1 to 2 points, as many as the curve has, got 3', ([0,1],pair), dict(asymptote=3)),
+    ("`asymptote` must be 'last'", ([0,1],pair), dict(asymptote='best')),
+    ('one begins at n = 5, another ends at n = 3', ([[0,3],[5,9]],[pair,[.3,.4]]), {})])
+def test_curve_refuses(text, args, options):
+    with pytest.raises(ValueError, match=text): Curve(*args, **options)
+
+def test_curve_functions_refuse():
+    import transfer_metrics as tm
+    from transfer_metrics.learning_curves.curve import fit_asymptote
+    with pytest.raises(ValueError, match='needs three points with n > 0, got 2'): fit_asymptote(Curve([0,1,2], three))
+    with pytest.raises(ValueError, match='it lacks perf'): Curve.from_frame(pd.DataFrame({'n': [0], 'accuracy': [.1]}))
+    with pytest.raises(ValueError, match='is empty'): Curve.from_frame(pd.DataFrame({'n': [], 'perf': []}))
+    with pytest.raises(ValueError, match='`frame` must be a DataFrame, got dict'): Curve.from_frame({})
+    with pytest.raises(ValueError, match='`p` must hold levels of performance, got 1 NaN'): tm.lexp(base, [.5,nan])
+    with pytest.raises(ValueError, match=r'`curve` must be a Curve\(n, perf\), got list'): tm.lexp(pair, .5)
+    with pytest.raises(ValueError, match=r'`perf` must be \[curves, 3\]'): base.each([pair])
+    with pytest.raises(ValueError, match='`perf` must be finite, got 1 values'): base.each([[nan,.5,.5]])
+
+def test_points_outside_are_dropped():
+    with pytest.warns(UserWarning, match='2 points outside n = 5 to 10, the range that all runs cover, are dropped'):
+        c = Curve([[0,5,10],[5,10,20]], [three,[.2,.3,.4]], start='first')
+    assert c.n.tolist()==[5,10]
+
+def test_kinds_of_levels():
+    "Any kind of array goes in, and levels come back as what they were"
+    import torch
+    import transfer_metrics as tm
+    c = Curve(torch.tensor([0,20,60]), pd.Series([.2,.5,.7]))
+    found = tm.lexp(c, torch.tensor([.35,.6]))
+    assert type(found) is torch.Tensor
+    assert_allclose(found, [10,40], rtol=1e-5)
+    found = tm.lexp(c, pd.Series([.35,.6], index=['a','b']))
+    assert type(found) is pd.Series and found.index.tolist()==['a','b']
+    assert_allclose(found, [10,40], rtol=1e-9)
+
+@pytest.mark.parametrize('text,change', [
+    ("it lacks ['val_loss']", lambda f: f.rename(columns={'val_loss': 'loss'})),
+    ('`samples` must hold whole numbers, 1 or more, got 0', lambda f: f.assign(samples=0)),
+    ('`samples` must hold whole numbers, 1 or more, got 2.5', lambda f: f.assign(samples=2.5)),
+    ('`seed` must hold whole numbers, got nan', lambda f: f.assign(seed=nan)),
+    ('`val_loss` must be finite and not negative (a mean negative log-likelihood, in nats), got inf in row 0', lambda f: f.assign(val_loss=inf)),
+    ('`val_loss` must hold real numbers', lambda f: f.assign(val_loss='low')), ('`name` must not be missing', lambda f: f.assign(name=None)),
+    ('got 0 rows', lambda f: f[:0]), ('got 15 rows, all of them NaN', lambda f: f.assign(val_loss=nan)), ('`df` must be a DataFrame', lambda f: [1,2])])
+def test_loss_frame_refuses(text, change):
+    from transfer_metrics.loss_data.curve import loss_frame
+    with pytest.raises(ValueError) as e: loss_frame(change(five))
+    assert text in str(e.value)
+
+@pytest.mark.parametrize('text,options', [
+    ("'example' was measured up to n = 10000, got 20000", dict(ns=[20_000])), ('`ns` must be 1 or more, got 0', dict(ns=[0])),
+    ('`ns` must be one or more training sizes', dict(ns=[])), ('`epsilons` must be a number of at least 0, got -0.1', dict(epsilons=[-.1])),
+    ("`edge` must be 'right', 'left' or 'loglog', got 'middle'", dict(edge='middle')), ("is needed for edge='left'", dict(edge='left')),
+    ("`unit` must be 'nats' or 'bits', got 'bytes'", dict(unit='bytes')),
+    ('`n_classes` must be at least the 8 classes of `labels`, got 5', dict(labels=labels, n_classes=5)),
+    ('`coverage` must be between 0 and 1', dict(coverage=95))])
+def test_compute_metrics_refuses(text, options):
+    import transfer_metrics as tm
+    with pytest.raises(ValueError) as e: tm.compute_metrics(five.assign(name='example'), **options)
+    assert text in str(e.value)
+
+def test_compute_metrics_warns():
+    "Of a loss that is missing, and of a curve that rises"
+    import transfer_metrics as tm
+    with pytest.warns(UserWarning, match='dropped because their loss is NaN'): tm.compute_metrics(five.assign(val_loss=five.val_loss.where(five.index!=4)))
+    one = five[five.seed==1]
+    with pytest.warns(UserWarning, match='^non-monotone'): tm.compute_metrics(one.assign(val_loss=one.val_loss.where(one.samples!=1000, 1)))
+    with pytest.raises(ValueError, match='as of `compute_metrics`, it lacks n, metric'): tm.metrics_table(five.assign(name='a'))
+
+def test_compute_metrics_edges():
+    "One seed has no interval, a size is rounded up, one point is a curve, and what is never reached has an infinite upper end"
+    import transfer_metrics as tm
+    single = tm.compute_metrics(five[five.seed==1], ns=[50], epsilons=[.5])
+    assert single.lo.isna().all() and single.hi.isna().all()
+    assert set(single.n)=={100} and set(single.n_requested)=={50}
+    assert single[single.metric=='mdl'].upper.tolist()==[inf]
+    point = tm.compute_metrics(five[five.samples==10], epsilons=[.5]).set_index('metric')
+    assert point.value[['mdl','esc']].tolist()==[10,10]
+    assert point.loc['esc', ['lower','upper','censored']].tolist()==[10,inf,True]
+    two = pd.concat([five.assign(name='fine'),five[five.samples!=100].assign(name='coarse')])
+    own = tm.compute_metrics(two, ns=[50,1000], epsilons=[.5])
+    assert own.groupby(['name','n_requested'], sort=False).n.first().tolist()==[100,1000,1000,1000]
