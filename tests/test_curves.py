@@ -273,3 +273,40 @@ def test_compute_metrics_edges():
     two = pd.concat([five.assign(name='fine'),five[five.samples!=100].assign(name='coarse')])
     own = tm.compute_metrics(two, ns=[50,1000], epsilons=[.5])
     assert own.groupby(['name','n_requested'], sort=False).n.first().tolist()==[100,1000,1000,1000]
+
+def many_runs(r=10, seed=0):
+    "Two curves with `r` runs of 12 test items each, and the answers that they average"
+    rng = np.random.default_rng(seed)
+    answers = [(rng.random((r,3,12))<np.array(p)[:,None]).astype(float) for p in ([.2,.5,.7],[.4,.6,.8])]
+    return [Curve([0,20,60], a.mean(-1)) for a in answers],answers
+
+@pytest.mark.parametrize('text,options', [
+    ("unknown metric 'speed'", dict(metric='speed')), ("got 'seeds'", dict(resample='seeds')), ('are needed for', dict(resample='items')),
+    ('between 0 and 1', dict(coverage=95)), ('0 or more', dict(n_boot=-1)), ("got 'normal'", dict(interval='normal')),
+    ('one number for each of many curves', dict(metric=lambda base, transfer: float(base.perf.mean())))])
+def test_bootstrap_refuses(text, options):
+    import transfer_metrics as tm
+    curves,_ = many_runs()
+    with pytest.raises(ValueError, match=text): tm.bootstrap(**dict(metric='jumpstart', base=curves[0], transfer=curves[1])|options)
+
+def test_bootstrap_refuses_curves():
+    import transfer_metrics as tm
+    (b,t),answers = many_runs()
+    def refused(text, *curves, **options):
+        with pytest.raises(ValueError, match=text): tm.bootstrap('jumpstart', *curves, **options)
+    refused('at least two runs', base, base)
+    refused('got 10 and 8', b, many_runs(8)[0][1], paired=True)
+    refused(r'leave out each\(\)', b.each(), t)
+    refused('have no use with', b, t, items=answers)
+    items = dict(resample='items')
+    refused('pair of arrays', b, t, items=answers[0], **items)
+    refused('must average to its `perf`', b, t, items=[a[:,::-1] for a in answers], **items)
+    refused(r'must be \[runs, k, items\]', b, t, items=[a.swapaxes(1, 2) for a in answers], **items)
+
+def test_compare_refuses():
+    import transfer_metrics as tm
+    from transfer_metrics.learning_curves.compare import plot_transfer
+    with pytest.raises(ValueError, match=r'`transfer` must be a Curve\(n, perf\), got float'): tm.compare_curves(base, .5)
+    with pytest.raises(ValueError, match=r'leave out each\(\)'): tm.compare_curves(base.each(), transfer)
+    with pytest.raises(ValueError, match="the same direction, got 'max' and 'min'"): plot_transfer(base, Curve([0,10], [2.,1.], direction='min'))
+    with pytest.raises(ValueError, match=r'`coverage` must be a number in \(0, 1\), got 95'): plot_transfer(base, transfer, coverage=95)
