@@ -102,6 +102,8 @@ from .loss_data.metrics import metrics_table as metrics_table
 from .loss_data.render import render_curve as render_curve
 from .loss_data.render import render_latex as render_latex
 from .loss_data.sample_complexity import esc as esc
+from .model_selection.chance import Chance as Chance
+from .model_selection.chance import chance as chance
 from .model_selection.consensus import aggregate as aggregate
 from .model_selection.feature_selection import select_features as select_features
 from .model_selection.layers import best_layer as best_layer

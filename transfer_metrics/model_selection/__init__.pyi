@@ -4,6 +4,9 @@ from .benchmarks import benchmark as benchmark
 from .benchmarks import benchmarks as benchmarks
 from .benchmarks import judged as judged
 from .benchmarks import statistics as statistics
+from .chance import Chance as Chance
+from .chance import chance as chance
+from .chance import table_bias as table_bias
 from .consensus import aggregate as aggregate
 from .feature_selection import select_features as select_features
 from .layers import best_layer as best_layer
