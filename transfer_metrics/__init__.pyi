@@ -106,6 +106,11 @@ from .model_selection.chance import Chance as Chance
 from .model_selection.chance import chance as chance
 from .model_selection.consensus import aggregate as aggregate
 from .model_selection.feature_selection import select_features as select_features
+from .model_selection.intervals import Jackknife as Jackknife
+from .model_selection.intervals import jackknife as jackknife
+from .model_selection.intervals import p_best as p_best
+from .model_selection.intervals import score_difference as score_difference
+from .model_selection.intervals import ScoreDifference as ScoreDifference
 from .model_selection.layers import best_layer as best_layer
 from .model_selection.layers import plot_layers as plot_layers
 from .model_selection.ranking import agreement as agreement

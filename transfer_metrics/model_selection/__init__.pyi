@@ -9,6 +9,11 @@ from .chance import chance as chance
 from .chance import table_bias as table_bias
 from .consensus import aggregate as aggregate
 from .feature_selection import select_features as select_features
+from .intervals import Jackknife as Jackknife
+from .intervals import jackknife as jackknife
+from .intervals import p_best as p_best
+from .intervals import score_difference as score_difference
+from .intervals import ScoreDifference as ScoreDifference
 from .layers import best_layer as best_layer
 from .layers import plot_layers as plot_layers
 from .point_names import name_points as name_points
@@ -25,6 +30,7 @@ from .ranking import score_shards as score_shards
 from .scoring import alone as alone
 from .scoring import caution_of as caution_of
 from .scoring import count_of as count_of
+from .scoring import data_of as data_of
 from .scoring import distinct as distinct
 from .scoring import job_items as job_items
 from .scoring import lacking as lacking

@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 from ..checks import number, whole
 from ..core import as_features, as_labels, as_tensor
-from ..models import Outputs
-from .scoring import lacking
+from .scoring import data_of
 from ..progress import tqdm
 from ..registry import Metric, resolve
 from ..state import MomentState, state_of
@@ -52,20 +51,12 @@ def _n_arrangements(counts:list[int], most:int) -> int:
     return ways
 
 # %% ../../nbs/model_selection/11_chance.ipynb #001360d1
-def _data(m, arrays, options):
-    "The data of a metric in its order, and the place of the labels among them"
+def _labels_at(m, options):
+    "The place of the labels among the data of a metric"
     free = m.free(options)
-    if 'labels' not in free:
-        raise ValueError('chance is found by permuting `labels`, which '
-                         f'{m.name} does not take: it takes `{"`, `".join(free)}`')
-    if len(arrays)==1 and isinstance(arrays[0], Outputs):
-        out, = arrays
-        missing = lacking(m, out)
-        if missing: raise ValueError(f'{m.name} needs `{missing[0]}`, which these outputs do not have')
-        arrays = [getattr(out, a) for a in free]
-    if len(arrays)!=len(free):
-        raise ValueError(f'{m.name} takes `{"`, `".join(free)}` or one `Outputs`, got {len(arrays)} arrays')
-    return list(arrays),free.index('labels')
+    if 'labels' in free: return free.index('labels')
+    raise ValueError('chance is found by permuting `labels`, which '
+                     f'{m.name} does not take: it takes `{"`, `".join(free)}`')
 
 def _of_moments(m, arrays, options):
     "The score as a function of class codes, if only class sums depend on them; else `None`"
@@ -177,7 +168,8 @@ def chance(
     options = bound|options
     n_perm = whole(n_perm, 'n_perm', 1)
     number(coverage, 'coverage', 0, 1, '()')
-    arrays,at = _data(m, data, options)
+    at = _labels_at(m, options)
+    arrays = data_of(m, data, options)
     float(m(*arrays, **options)) # refuses what it must, and warns
     rows,counts = _label_rows(arrays[at], options)
     arrays[at] = rows
