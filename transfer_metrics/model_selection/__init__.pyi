@@ -6,6 +6,11 @@ from .benchmarks import judged as judged
 from .benchmarks import statistics as statistics
 from .consensus import aggregate as aggregate
 from .feature_selection import select_features as select_features
+from .kept import clear_remains as clear_remains
+from .kept import folder_of as folder_of
+from .kept import home_of as home_of
+from .kept import kept_in as kept_in
+from .kept import scores_in as scores_in
 from .layers import best_layer as best_layer
 from .layers import plot_layers as plot_layers
 from .point_names import name_points as name_points
@@ -29,6 +34,8 @@ from .scoring import n_parameters as n_parameters
 from .scoring import named_models as named_models
 from .scoring import score_job as score_job
 from .scoring import ScoreJob as ScoreJob
+from .scoring import told_of_job as told_of_job
+from .sweep import kept_outputs as kept_outputs
 from .tables import direction as direction
 from .tables import is_baseline as is_baseline
 from .tables import of_one_data_set as of_one_data_set
