@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/rank.html.md"""
 __all__ = ['rank']
 
 # %% ../../nbs/cli/03_rank.ipynb #3ec7ad73
+from pathlib import Path
 from types import SimpleNamespace
 from fastcore.meta import delegates
 from .answers import Answer
@@ -182,6 +183,8 @@ def _check(o):
     if o.labels and not arrays: raise ValueError('--labels needs --features or --probs, files of the same samples')
     if (o.dataset or o.images or o.npy) and not o.models:
         raise ValueError('--dataset, --images and --npy need --models')
+    if o.store and not o.models: raise ValueError('--store needs --models: files have what models say already')
+    if Path(o.store or '.').is_file(): raise ValueError(f'--store must be a folder, got the file {o.store}')
     if o.layer and not o.models: raise ValueError('--layer needs --models: files have their features already')
     if o.shrinkage not in ('','none','ledoit_wolf'):
         raise ValueError(f'--shrinkage must be ledoit_wolf or none, got {o.shrinkage!r}')
@@ -204,7 +207,7 @@ def _seen_by(o, files, found, progress):
     from transfer_metrics.experiments.recipes import digits_outputs
     run = dict(batch_size=o.batch_size, device=run_device(o.device), progress=progress)
     if o.models:
-        options = dict(found=found, layer=o.layer or None)
+        options = dict(found=found, layer=o.layer or None, store=o.store)
         return model_outputs(o.models, o.weights, _data_of(o), **options, **run),None,None
     test = accuracy = None
     if o.outputs: outs = saved_outputs(names_in(o.outputs), o.limit)
@@ -216,7 +219,7 @@ def _seen_by(o, files, found, progress):
 
 _groups = {'Models': 'models weights layer outputs features probs',
     'Labelled data': 'dataset root split images npy labels limit',
-    'Scores': 'metrics shrinkage retrain'}
+    'Scores': 'metrics shrinkage retrain', 'Going on': 'store'}
 _examples = ['rank', 'rank --models resnet18,vit_b_16 --images photos/train --retrain',
     'rank --features resnet=r.npy,vit=v.npy --labels y.csv --report ranking.html']
 
@@ -247,6 +250,7 @@ def rank(
     batch_size:int=64, # images in a batch
     limit:int=0, # use this many samples, with the share of each class kept; 0 for all
     retrain:bool=False, # also retrain each head on half of the samples, test it on the others, and compare
+    store:str='', # folder that keeps what each model says, so that no forward pass is made twice
     progress:bool=True, # show progress
     **files:str # where results are written: `csv`, `json`, `plot` and `report`
 ) -> None: # Nothing: tables and the answer on stdout, files where asked for

@@ -32,6 +32,7 @@ from ..registry import Metric, registry, resolve, resolve_all, result_frame
 from ..store import Book
 from .point_names import name_points
 from .scoring import ScoreJob, alone, caution_of, count_of, distinct
+from .kept import folder_of, scores_in
 from .scoring import job_items, n_parameters, named_models, score_job
 from .tables import direction, is_baseline, places, score_table, static
 
@@ -121,8 +122,8 @@ def score_models(
     data:str='', # What the column `data` calls the target data
     source_accuracy:Mapping|None=None, # Accuracy of each model on its own source task, added as a baseline
     executor:Executor|None=None, # A process or thread pool, Dask's `client.get_executor()`; `None` is here
-    store:str|PathLike|None=None, # A file (CSV) to keep scores in as they are finished, and to take known ones from
-    resume:bool=True, # Take known scores from the file; else compute all again
+    store:str|PathLike|None=None, # A file (CSV) to keep scores in and to take known ones from; a folder for outputs too
+    resume:bool=True, # Take what is known from the store; else compute all again
     progress:bool=True, # Show a bar over models
     **kwargs, # Passed to `outputs`: `device`, `layer` (with a list of layers the rows are `model/layer`), `forward`
 ) -> pd.DataFrame: # One row a model and metric: `model, data, metric, value, lo, hi, n, unit, seconds, error, caution`
@@ -146,11 +147,11 @@ def score_models(
     fs = metric_functions(metrics)
     jobs = [ScoreJob(name, m, loader, fs, **kwargs) for name,m in named.items()]
     distinct(chain.from_iterable(job.layers for job in jobs))
-    book = Book(store, _columns, names=('model','data','metric'), resume=resume)
+    book = Book(scores_in(store), _columns, names=('model','data','metric'), resume=resume)
     if sum(leaves_out(job.loader) for job in jobs)>1:
         warnings.warn('`loader` shuffles and drops its last batch, so that each model is scored on other samples: '
                       'pass shuffle=False or drop_last=False', stacklevel=2)
-    items = job_items(jobs, book, data)
+    items = job_items(jobs, book, data, folder=folder_of(store), fresh=not resume)
     here = executor is None
     compute = partial(score_job, progress=progress and here)
     with tqdm(total=len(jobs), disable=not progress, unit='model') as bar:
