@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/scorin
 
 # %% auto #0
 __all__ = ['alone', 'distinct', 'named_models', 'lacking', 'data_of', 'count_of', 'caution_of', 'ScoreJob', 'n_parameters',
-           'score_job', 'job_items']
+           'score_job', 'told_of_job', 'job_items']
 
 # %% ../../nbs/model_selection/06_scoring.ipynb #6b76adf3
 import math
@@ -23,7 +23,9 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 from ..cautions import counted, sizes
 from ..core import as_labels
+from ..estimators import is_estimator
 from ..model_names import library_of, short_name
+from .kept import clear_remains, home_of, kept_in
 from .told import is_path, told_of_data, told_of_model
 from ..models import Outputs, outputs
 from ..registry import Metric, resolve
@@ -171,8 +173,9 @@ def _outputs(m, loader, **kwargs):
     if is_path(m): return Outputs.load(Path(m))
     if _is_array(m): return _of_features(m, loader, kwargs['name'])
     is_model = isinstance(m, nn.Module) or not callable(m)
-    if is_model: return outputs(m, loader, **kwargs)
-    return _outputs(m(), loader, **kwargs)
+    if not is_model: return _outputs(m(), loader, **kwargs)
+    if is_estimator(m): kwargs.pop('store', None)
+    return outputs(m, loader, **kwargs)
 
 class ScoreJob:
     "One model and what is to be computed of it"
@@ -183,6 +186,7 @@ class ScoreJob:
         fs:Mapping[str,Callable], # Metrics by name
         *,
         layer:Any=None, # As of `outputs`; a list makes a row of each layer
+        more:Callable|None=None, # Further numbers of a score, from the metric and the outputs
         **options, # Of `outputs`
     ):
         self.given = isinstance(model, (Outputs,Exception)) or is_path(model) # needs no data
@@ -193,20 +197,45 @@ class ScoreJob:
         self.name = name
         self.model = model
         self.fs = dict(fs)
+        self.more = more
         self.options = options
         self.loader = loader
         self.several = layer is not None and not isinstance(layer, str)
         self.layers = {name: layer} # by what rows call it
         if self.several: self.layers = {f'{name}/{k}': k for k in layer}
+        self.homes:dict[str,Path] = {} # by row: where outputs are kept
+        self.fresh = False # whether to make all anew
+
+    def keep_in(self,
+        folder:Path, # Of a store
+        told:str, # Fingerprint of model, data and options
+        fresh:bool=False, # Whether to make all anew
+    ) -> None: # Nothing
+        "Keep outputs in a folder, and take them from there"
+        if self.given: return
+        self.homes = {row: home_of(folder, told, layer) for row,layer in self.layers.items()}
+        self.fresh = fresh
 
     def outputs(self,
         rows:list[str], # What they call layers
         progress:bool=False, # Show a bar over batches
     ) -> dict[str,Outputs]: # By row
-        "What the model says about the data"
+        "What the model says about the data, in one pass for all that is not kept"
+        homes = {} if self.fresh else self.homes
+        read = {r: kept_in(homes[r], r) for r in rows if r in homes}
+        there = {r: o for r,o in read.items() if o is not None}
+        missing = [r for r in rows if r not in there]
+        made = self._made(missing, progress) if missing else {}
+        every = there|made
+        return {r: every[r] for r in rows}
+
+    def _made(self, rows, progress):
+        "Outputs of a forward pass, by row"
         layers = [self.layers[r] for r in rows]
         asked = layers if self.several else layers[0]
         options = dict(self.options, layer=asked, progress=progress)
+        for row in self.homes: clear_remains(self.homes[row])
+        if self.homes: options['store'] = {self.layers[r]: self.homes[r] for r in rows}
         made = _outputs(self.model, self.loader, name=self.name, **options)
         if not self.several: return {rows[0]: made}
         if isinstance(made, Outputs): raise ValueError('`layer` is a list, for which a model is needed, got outputs')
@@ -221,11 +250,24 @@ def n_parameters(
     if any(map(is_lazy, weights)): return None
     return sum(p.numel() for p in weights)
 
+def _with_more(job, k, out, measured, error):
+    "A score and the further numbers of it, each with how many are still to come"
+    value,n,seconds,caution = measured
+    start = time.perf_counter()
+    numbers:list[float] = []
+    try:
+        if not error: numbers = job.more(job.fs[k], out)
+    except ValueError as e: caution = caution or f'no interval: {e}'
+    seconds += time.perf_counter()-start
+    left = len(numbers)
+    first = value,n,seconds,caution,left
+    return [first, *((v, n, 0., '', left-i) for i,v in enumerate(numbers, 1))]
+
 def score_job(
     job:ScoreJob, # One model
     missing:Iterable[tuple[str,str]], # Row and metric of each score
     progress:bool=False, # Show a bar over batches
-) -> Iterator[tuple]: # For each: row and metric, a list of one `(value, n, seconds, caution)`, and the error or ''
+) -> Iterator[tuple]: # For each: row and metric, a list of `(value, n, seconds, caution)`, and the error or ''
     "Compute the scores of one model that are missing; a model that fails has all its scores fail"
     outs = {}
     failed = ''
@@ -234,11 +276,16 @@ def score_job(
     except Exception as e: failed = error_text(e)
     for row,k in missing:
         *measured,error = _measure(job.fs[k], outs.get(row), failed)
-        yield (row,k),[tuple(measured)],error
+        rows = [tuple(measured)]
+        if job.more: rows = _with_more(job, k, outs.get(row), rows[0], error)
+        yield (row,k),rows,error
 
 # %% ../../nbs/model_selection/06_scoring.ipynb #f8251561
-def _of_outputs(job, data):
-    "Fingerprint of what the outputs of a job depend on, `None` if there will be none; `data` by identity of the loader"
+def told_of_job(
+    job:ScoreJob, # One model
+    data:dict[int,str], # Fingerprints of data by the identity of the loader, as far as they are known
+) -> str|None: # `None` if there will be no outputs
+    "Fingerprint of what the outputs of a job depend on"
     if isinstance(job.model, Exception): return None
     try: model = told_of_model(job.model)
     except OSError: return None
@@ -257,20 +304,25 @@ def _keys(job, told, book):
         layer,metric = row
         if told is None: yield row,row
         else:
-            code = book.key(score_job, job.fs[metric])
+            further = [job.more] if job.more else []
+            code = book.key(score_job, job.fs[metric], *further)
             yield row,fingerprint(told, job.layers[layer], code)
 
 def job_items(
     jobs:Iterable[ScoreJob], # The models
     book:Book, # What is known
     data:str='', # What the column `data` calls the target data
+    *,
+    folder:Path|None=None, # Where outputs are kept
+    fresh:bool=False, # Whether to make them anew
 ) -> list[Item]: # Each job with the keys of its scores by row and metric, and the columns that name them
     "Jobs as a book takes them"
     stored = book.path is not None
     seen:dict[int,str] = {}
     items = []
     for job in jobs:
-        told = _of_outputs(job, seen) if stored else None
+        told = told_of_job(job, seen) if stored else None
+        if folder and told: job.keep_in(folder, told, fresh)
         results = {}
         for row,key in _keys(job, told, book):
             name,metric = row
