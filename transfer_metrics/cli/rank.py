@@ -9,6 +9,7 @@ __all__ = ['rank']
 
 # %% ../../nbs/cli/03_rank.ipynb #3ec7ad73
 from pathlib import Path
+from shlex import quote
 from types import SimpleNamespace
 from fastcore.meta import delegates
 from .answers import Answer
@@ -150,7 +151,7 @@ def _next(o):
     given = {k: v for k,v in vars(o).items() if isinstance(v, str) and v and k not in ('csv','json','plot','report')}
     if given['weights']=='DEFAULT' or not o.models: del given['weights']
     data = {'root': 'data', 'split': 'train'}
-    kept = [f'--{k} {v}' for k,v in given.items() if data.get(k)!=v]
+    kept = [f'--{k} {quote(v)}' for k,v in given.items() if data.get(k)!=v]
     if not o.retrain: return ' '.join(['transfer-metrics rank', *kept, '--retrain'])
     return ' '.join(['transfer-metrics rank', *kept, '--retrain', '--report ranking.html'])
 
