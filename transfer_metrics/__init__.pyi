@@ -118,6 +118,7 @@ from .model_selection.ranking import plot_agreement as plot_agreement
 from .model_selection.ranking import plot_ranking as plot_ranking
 from .model_selection.ranking import rank as rank
 from .model_selection.ranking import score_models as score_models
+from .model_selection.selection import select_model as select_model
 from .models import Outputs as Outputs
 from .models import outputs as outputs
 from .registry import Metric as Metric

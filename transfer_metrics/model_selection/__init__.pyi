@@ -47,6 +47,8 @@ from .scoring import named_models as named_models
 from .scoring import score_job as score_job
 from .scoring import ScoreJob as ScoreJob
 from .scoring import told_of_job as told_of_job
+from .selection import best_among as best_among
+from .selection import select_model as select_model
 from .sweep import kept_outputs as kept_outputs
 from .tables import direction as direction
 from .tables import is_baseline as is_baseline

@@ -127,7 +127,7 @@ def jackknife(
     >>> import transfer_metrics as tm
     >>> x = [[0.], [1.], [2.], [4.], [5.], [6.]]
     >>> tm.jackknife('h_score', x, ['cat', 'cat', 'cat', 'dog', 'dog', 'dog'])
-    h_score 0.857 [0.598, 1.117]; 0.775 without bias (6 samples in 6 groups)
+    h_score 0.857 [0.668, 1.046]; 0.828 without bias (6 samples in 6 groups)
     """
     m,bound = resolve(metric)
     options = bound|options
@@ -189,7 +189,7 @@ def score_difference(
     >>> good = tm.jackknife('nce', [0,0,0,1,1,1,1,1], y)
     >>> poor = tm.jackknife('nce', [0,1,0,1,1,0,1,0], y)
     >>> round(tm.score_difference(good, poor).p_better, 2)
-    0.9
+    0.88
     """
     number(coverage, 'coverage', 0, 1, '()')
     _comparable([first,second])
