@@ -276,9 +276,9 @@ def score_job(
     except Exception as e: failed = error_text(e)
     for row,k in missing:
         *measured,error = _measure(job.fs[k], outs.get(row), failed)
-        rows = [tuple(measured)]
-        if job.more: rows = _with_more(job, k, outs.get(row), rows[0], error)
-        yield (row,k),rows,error
+        found = [tuple(measured)]
+        if job.more: found = _with_more(job, k, outs.get(row), found[0], error)
+        yield (row,k),found,error
 
 # %% ../../nbs/model_selection/06_scoring.ipynb #f8251561
 def told_of_job(
