@@ -21,6 +21,7 @@ import numpy as np
 from torch import nn
 from torch.nn.parameter import is_lazy
 from ..cautions import counted, sizes
+from ..company import Company
 from ..core import as_labels
 from ..model_names import library_of, short_name
 from .told import is_path, told_of_data, told_of_model
@@ -216,8 +217,10 @@ def score_job(
     rows = dict.fromkeys(row for row,_ in missing)
     try: outs = job.outputs(list(rows), progress)
     except Exception as e: failed = error_text(e)
+    companies = {row: Company(o.features) for row,o in outs.items()}
     for row,k in missing:
-        *measured,error = _measure(job.fs[k], outs.get(row), failed)
+        company = companies.get(row, Company(None))
+        with company.entered(): *measured,error = _measure(job.fs[k], outs.get(row), failed)
         yield (row,k),[tuple(measured)],error
 
 # %% ../../nbs/model_selection/06_scoring.ipynb #f8251561
