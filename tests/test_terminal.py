@@ -286,6 +286,18 @@ def test_interrupted(monkeypatch):
     assert status==130
     assert err=='transfer-metrics: interrupted; nothing was kept, the same command begins anew\n'
 
+def test_reader_that_has_enough():
+    "`transfer-metrics help | head -1` ends without a word on stderr"
+    line = f'{sys.executable} -c "from transfer_metrics.cli.main import main; import sys; sys.exit(main([\'help\', \'rank\']))"'
+    r = subprocess.run(f'{{ {line}; echo $? >&2; }} | true', shell=True, capture_output=True, text=True)
+    assert r.stderr.split()==['0']
+
+def test_ranking_of_the_example_is_one_table():
+    "The column that it is sorted by stands beside the scores, at 80 columns too"
+    out = run('rank --metrics leep,nce,h_score,logme,knn,linear_probe --no-progress')[1]
+    table = out[out.index('Scores on'):out.index('* a yardstick')]
+    assert table.count('upside_down')==1
+
 def test_readme_commands():
     "Every command line of the README is one that the parser takes"
     from transfer_metrics.cli.main import _parse
