@@ -15,7 +15,8 @@ quick = {
     'loss-data': 'loss-data --n-points 4 --n-seeds 2 --train-steps 50 --no-progress',
     'study': 'study correlation --tasks 12 --n-boot 100 --no-progress',
     'invariance': 'invariance --interior 4 --metrics average_confidence,nuclear_norm --n-boot 100 --no-progress',
-    'accuracy': 'accuracy --n-boot 50 --no-progress'}
+    'accuracy': 'accuracy --n-boot 50 --no-progress',
+    'benchmark': 'benchmark --n-boot 100'}
 
 @pytest.fixture(scope='module')
 def arrays(tmp_path_factory):
@@ -155,6 +156,7 @@ at_once = [
     'loss-data --features none.npy --labels y.npy',
     'loss-data --points few',
     'curves --level 2',
+    'benchmark tlll',
     'accuracy --metrics lepp',
     'accuracy --model resnet18 --known . --new . --mean .5',
     'invariance --metrics lepp',
