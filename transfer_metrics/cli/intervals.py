@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/intervals.html.md"
 __all__ = ['with_ends', 'show_p_best', 'interval_words']
 
 # %% ../../nbs/cli/20_intervals.ipynb #07fbd375
+import math
 from collections.abc import Iterable
 from typing import Any
 from .words import estimate_text, listed
@@ -17,7 +18,9 @@ def with_ends(
     scores:Any, # Data frame as of `score_models(interval=)`
 ) -> Any: # Models x metrics: texts such as `0.83 [0.41, 0.97]`, '' for a score that is missing
     "Scores with their intervals, as a table shows them"
-    def text(r): return estimate_text(r.value, r.lo, r.hi) if r.value==r.value else ''
+    def text(r):
+        if math.isnan(r.value): return ''
+        return estimate_text(r.value, r.lo, r.hi)
     texts = [text(r) for r in scores.itertuples()]
     return scores.assign(text=texts).pivot(index='model', columns='metric', values='text')
 
@@ -48,7 +51,7 @@ def _first_words(scores):
     sure:dict[str,list[str]] = {}
     for metric,model,p in _firsts(scores):
         if p>=.95: sure.setdefault(model, []).append(metric)
-        else: yield f'By {metric} no model is surely the best: {model} is first with probability {p:.2f}. More samples tell.'
+        else: yield f'By {metric} the best is not sure: {model} with probability {p:.2f}. More samples would tell.'
     for model,metrics in sure.items():
         yield f'{model} would be best by {listed(metrics)} with other samples too (probability at least .95).'
 

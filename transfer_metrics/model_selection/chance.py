@@ -133,11 +133,13 @@ class Chance:
 def _among(name, value, scores, sign, exact, coverage):
     "A score among those of permuted labels"
     known = np.append(scores, value)
-    sizes = np.abs(known[np.isfinite(known)])
-    rounding = 1e-9*sizes.max(initial=0)
-    as_well = int((sign*scores>=sign*value-rounding).sum())
+    finite = known[np.isfinite(known)]
+    rounding = 1e-9*np.abs(finite).max(initial=0)
+    behind = sign*(value-scores)
+    as_well = int((behind<=rounding).sum())
     n_perm = len(scores)
-    p_value = as_well/n_perm if exact else (1+as_well)/(1+n_perm)
+    own = 0 if exact else 1
+    p_value = (own+as_well)/(own+n_perm)
     a = (1-coverage)/2
     lo,hi = np.quantile(scores, [a,1-a], method='inverted_cdf')
     with np.errstate(invalid='ignore'): mean,std = scores.mean(),scores.std()

@@ -1,4 +1,4 @@
-"""An interval for a score from the samples it was computed of, its bias, and whether the difference between two models shows
+"""An interval for a score from the samples that it was computed of, its bias, and whether two models differ
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/intervals.html.md"""
 
@@ -50,7 +50,8 @@ def _without(state:State, parts:list, rows:Callable) -> Iterator[float]:
         yield float(state.value())
         return
     half = len(parts)//2
-    first,second = parts[:half],parts[half:]
+    first = parts[:half]
+    second = parts[half:]
     for out,others in (first,second),(second,first):
         more = np.concatenate(others)
         larger = deepcopy(state)
@@ -201,7 +202,8 @@ def score_difference(
     else: p = float(stdtr(df, first.sign*value/error))
     half = stdtrit(df, (1+coverage)/2)*error
     needed = first.n*(half/value)**2 if value else math.inf
-    return ScoreDifference(value, found.lo, found.hi, p, first.n, max(2, math.ceil(needed)) if value else needed, coverage)
+    if value: needed = max(2, math.ceil(needed))
+    return ScoreDifference(value, found.lo, found.hi, p, first.n, needed, coverage)
 
 # %% ../../nbs/model_selection/14_intervals.ipynb #6d5fb19c
 def p_best(
