@@ -32,6 +32,7 @@ def overlapping(n, d, c):
 def logistic(title, x, y):
     "Ours beside scikit-learn's at its usual tolerance, and at one at which its answers are those at the minimum"
     runs = [measure('logistic', linear_probe, x, y, head='logistic')]
+    runs.append(measure('logistic, exact', linear_probe, x, y, head='logistic', exact=True, repeat=1))
     runs.append(measure('scikit-learn, tol=1e-4', their_probe, x, y, LogisticRegression(), repeat=1))
     runs.append(measure('scikit-learn, tol=1e-6', their_probe, x, y, LogisticRegression(tol=1e-6, max_iter=1000), repeat=1))
     report(title, runs)
