@@ -1,7 +1,7 @@
 "Neighbours and linear probe of 10,000 x 768 features in float32, 100 classes: `python benchmarks/baselines.py [n d c]`"
 import sys
 
-from _measure import gaussian_features, machine, measure, report
+from _measure import gaussian_features, machine, measure, report, ridge_floor
 import numpy as np
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import cross_val_score
@@ -46,6 +46,7 @@ def main(n=10_000, d=768, c=100):
     runs = [measure('knn', knn, x, y), measure('scikit-learn', their_knn, x, y), measure('half a product, float64', lambda x: float((x[:len(x)//2]@x.T)[0,0]), x.astype(np.float64)), measure('half a product, float32', lambda x: float((x[:len(x)//2]@x.T)[0,0]), x)]
     report(f'knn, {n:,} x {d}, {c} classes', runs, of_knn)
     runs = [measure('ridge chosen', linear_probe, x, y), measure('ridge 1', linear_probe, x, y, ridge=1.), measure('one at a time', linear_probe, x, y, folds=None)]
+    runs.append(measure('Gram, eigenvectors, products', ridge_floor, x, c))
     if not large: runs.append(measure('scikit-learn, ridge 1', their_probe, x.astype(np.float64), y))
     report('linear probe, 5 folds', runs, of_probe)
     if large: return

@@ -140,6 +140,35 @@ def test_metric_page(site, browser):
     colab, = wait(browser, 'a.colab')
     assert colab.get_attribute('href').endswith('/blob/main/nbs/transferability/01_leep.ipynb')
 
+commands = ['rank', 'curves', 'loss-data', 'invariance', 'study', 'accuracy']
+
+@pytest.mark.parametrize('name', commands)
+def test_command_page(site, browser, name):
+    "How to call it comes before how it is made"
+    browser.get(f'{site}/cli/{name.replace("-", "_")}.html')
+    parts = [o.text.rstrip('¶#') for o in wait(browser, 'article section h2')]
+    assert parts[:2]==['Three recipes', 'Options']
+    assert 'How it works' in parts[2:]
+    recipes = text_of(wait(browser, '#three-recipes pre'))
+    assert len(recipes)==3 and all(o.startswith(f'transfer-metrics {name} ') for o in recipes)
+    assert f'usage: transfer-metrics {name}' in wait(browser, '#options .cell_output')[0].text
+
+def test_sidebar_lists_commands(site, browser):
+    "and nothing that they are made of"
+    browser.get(f'{site}/cli/rank.html')
+    listed = [o.text for o in wait(browser, '.sidebar-tree .toctree-l2 > a') if o.is_displayed()]
+    assert listed==['Command line', *(f'Command {o}' for o in commands)]
+
+def test_narrow_header(site, browser):
+    "A thumb finds the theme and the table of contents"
+    narrow = dict(width=390, height=844, deviceScaleFactor=1, mobile=True)
+    browser.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', narrow)
+    try:
+        browser.get(f'{site}/transferability/leep.html')
+        theme,contents = (wait(browser, f'.header-right {o}')[0].rect for o in ('.theme-toggle', '.toc-overlay-icon'))
+        assert contents['x']-theme['x']-theme['width']>=8
+    finally: browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
+
 # What comes first for what readers type
 first_for = {
     'how much data do I need': 'how_much_data.html',
@@ -226,6 +255,14 @@ def test_report_sorts(browser, report):
     table.find_elements(By.CSS_SELECTOR, 'thead button')[0].click()
     assert column(table, 0)==sorted(column(table, 0))
     assert {o.text for o in table.find_elements(By.CSS_SELECTOR, 'tbody tr')}==rows
+
+def test_report_headings_stand_over_their_columns(browser, report):
+    browser.get(report)
+    sides = '''return [...document.querySelectorAll('table:not(.facts)')].flatMap(t => [...t.tHead.rows[0].cells].map(
+        (o, i) => [o, o.firstChild, t.tBodies[0].rows[0].cells[i]].map(e => getComputedStyle(e).textAlign)))'''
+    found = browser.execute_script(sides)
+    assert all(len(set(o))==1 for o in found), found
+    assert {o[0] for o in found}=={'left','right'}
 
 def test_report_asks_for_nothing(browser, report):
     "One file: no request but its own, no error, every figure there"

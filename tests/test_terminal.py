@@ -15,7 +15,8 @@ quick = {
     'loss-data': 'loss-data --n-points 4 --n-seeds 2 --train-steps 50 --no-progress',
     'study': 'study correlation --tasks 12 --n-boot 100 --no-progress',
     'invariance': 'invariance --interior 4 --metrics average_confidence,nuclear_norm --n-boot 100 --no-progress',
-    'accuracy': 'accuracy --n-boot 50 --no-progress'}
+    'accuracy': 'accuracy --n-boot 50 --no-progress',
+    'benchmark': 'benchmark --n-boot 100'}
 
 @pytest.fixture(scope='module')
 def arrays(tmp_path_factory):
@@ -155,6 +156,7 @@ at_once = [
     'loss-data --features none.npy --labels y.npy',
     'loss-data --points few',
     'curves --level 2',
+    'benchmark tlll',
     'accuracy --metrics lepp',
     'accuracy --model resnet18 --known . --new . --mean .5',
     'invariance --metrics lepp',
@@ -199,7 +201,7 @@ def test_refused_in_a_fraction_of_the_time_of_torch():
     refused = seconds('from transfer_metrics.cli.main import main; main(sys.argv[1:])', 'invariance', '--metrics', 'lepp')
     assert refused<.7*torch
 
-@pytest.mark.parametrize('name', quick)
+@pytest.mark.parametrize('name', [k for k in quick if k!='benchmark'])   # the others take metrics
 def test_help_lists_metrics(name):
     assert 'Metrics: ' in run(f'help {name}')[1]
 
@@ -285,6 +287,18 @@ def test_interrupted(monkeypatch):
     status,_,err = run('curves')
     assert status==130
     assert err=='transfer-metrics: interrupted; nothing was kept, the same command begins anew\n'
+
+def test_reader_that_has_enough():
+    "`transfer-metrics help | head -1` ends without a word on stderr"
+    line = f'{sys.executable} -c "from transfer_metrics.cli.main import main; import sys; sys.exit(main([\'help\', \'rank\']))"'
+    r = subprocess.run(f'{{ {line}; echo $? >&2; }} | true', shell=True, capture_output=True, text=True)
+    assert r.stderr.split()==['0']
+
+def test_ranking_of_the_example_is_one_table():
+    "The column that it is sorted by stands beside the scores, at 80 columns too"
+    out = run('rank --metrics leep,nce,h_score,logme,knn,linear_probe --no-progress')[1]
+    table = out[out.index('Scores on'):out.index('* a yardstick')]
+    assert table.count('upside_down')==1
 
 def test_readme_commands():
     "Every command line of the README is one that the parser takes"

@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/main.html.md"""
 __all__ = ['all_commands', 'main']
 
 # %% ../../nbs/cli/01_main.ipynb #cef90d4b
+import os
 import sys
 import textwrap
 import warnings
@@ -118,6 +119,11 @@ def _kept(name, f, options):
     again = '' if options.get('resume', True) else ' with --resume'
     return f'what was finished is in {store}; the same command{again} goes on from there'
 
+def _close_stdout():
+    "Write no more: whoever reads, such as `| head`, has had enough"
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+
 def _run(name, args):
     "Run a command; bad input is one line on stderr, and so is an interruption"
     try: _do(name, args)
@@ -128,6 +134,9 @@ def _run(name, args):
         offline = 'nothing could be downloaded; give files that are there, or --weights none'
         told(f'error: {offline} ({e.reason})', 'red')
         return 2
+    except BrokenPipeError:
+        _close_stdout()
+        return 0
     except (ValueError, OSError) as e:
         told(f'error: {as_options(str(e), _options_of(name))}', 'red')
         return 2

@@ -120,7 +120,7 @@ class _Column(NamedTuple):
         inner = max((_longest(o, r'\s' if wraps else '\n') for o in cells), default=0)
         if wraps: inner = min(inner, 30)
         head = len(self.heading)
-        if headings and head>8: head = _longest(self.heading, '(?<=[ _])')
+        if headings and head>8: head = max(len(o.rstrip()) for o in re.split('(?<=[ _])', self.heading))
         return _Column(self.heading, cells),max(inner, head)
 
     def widest(self): return max(map(_longest, (self.heading, *self.cells)))

@@ -23,7 +23,7 @@ def estimate_text(
 ) -> str: # Such as `0.83 [0.41, 0.97]`
     "A value, with its interval if it has one"
     numbers = [scale*float(o) for o in (value,lo,hi)]
-    middle,low,high = (f'{o:.{digits}f}' for o in numbers)
+    middle,low,high = (f'{round(o, digits)+0:.{digits}f}' for o in numbers) # no minus before a zero
     return f'{middle}{unit}' if math.isnan(numbers[1]) else f'{middle}{unit} [{low}, {high}]'
 
 def listed(

@@ -27,4 +27,5 @@ from .published import digits_curves as digits_curves
 from .published import Predictions as Predictions
 from .scenes import plot_images as plot_images
 from .scenes import scene as scene
+from .tables import benchmark_tables as benchmark_tables
 from .tables import published as published

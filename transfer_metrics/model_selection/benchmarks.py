@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from ..checks import known
-from ..datasets.tables import published
+from ..datasets.tables import benchmark_tables, published
 from ..stats import of_draws, resample
 
 # %% ../../nbs/model_selection/09_benchmarks.ipynb #e51b5465
@@ -56,15 +56,6 @@ def _elsewhere(reached):
     return pd.DataFrame({k: without(k) for k in reached})
 
 # %% ../../nbs/model_selection/09_benchmarks.ipynb #e70da7d8
-_benchmarks = dict( # table and metric of what was reached, table of the scores, where facts on the models are from
-    tll=('tll','accuracy','model_spider','torchvision'),
-    sfda_supervised=('sfda_supervised','accuracy','','torchvision'),
-    sfda_self_supervised=('sfda_self_supervised','accuracy','',''),
-    medmnist_architectures=('medmnist_architectures','auc','medmnist_architectures','torchvision'),
-    medmnist_sources=('medmnist_sources','auc','medmnist_sources',''),
-    clip_probes=('clip_probes','probe','clip_probes',''),
-    openclip=('openclip','zero_shot','','ImageNet 1k'))
-
 def _tables(frame):
     "Models x data sets for each metric of a long frame"
     names = frame.metric.unique()
@@ -92,7 +83,7 @@ def benchmark(
     >>> benchmark('tll').reached.shape
     (10, 8)
     """
-    table,metric,scores_of,facts_of = _benchmarks[known(name, _benchmarks, 'benchmark')]
+    table,metric,scores_of,facts_of = benchmark_tables[known(name, benchmark_tables, 'benchmark')]
     frame = published(table)
     reached = _tables(frame)[metric]
     said = _tables(published(scores_of)) if scores_of else {}
@@ -109,7 +100,7 @@ def benchmark(
 
 def benchmarks() -> list[str]: # Names
     "The published benchmarks there are"
-    return list(_benchmarks)
+    return list(benchmark_tables)
 
 # %% ../../nbs/model_selection/09_benchmarks.ipynb #1bed9208
 def _by_size(f, counts):

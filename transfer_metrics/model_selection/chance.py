@@ -141,8 +141,9 @@ def _among(name, value, scores, sign, exact, coverage):
     a = (1-coverage)/2
     lo,hi = np.quantile(scores, [a,1-a], method='inverted_cdf')
     with np.errstate(invalid='ignore'): mean,std = scores.mean(),scores.std()
-    numbers = map(float, (value, mean, std, lo, hi, p_value))
-    return Chance(name, *numbers, n_perm, exact, coverage)
+    numbers = dict(value=value, mean=mean, std=std, lo=lo, hi=hi, p_value=p_value)
+    floats = {k: float(v) for k,v in numbers.items()}
+    return Chance(name, **floats, n_perm=n_perm, exact=exact, coverage=coverage)
 
 def chance(
     metric:str|Callable|Metric, # A metric that takes `labels`: its name, its function, or a `partial` with options

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
-from torch import Tensor
 from ..checks import number, whole
 from ..core import as_labels, as_tensor
 from .chance import chance

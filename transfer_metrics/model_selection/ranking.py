@@ -88,7 +88,7 @@ def _rows(item, row, units, book):
     for k,unit in units.items():
         result = item.results[row,k]
         measured,*more = book.rows(result[0])
-        found = dict(zip(book.measured, measured), error=measured[-1])
+        found = dict(zip(book.measured, measured, strict=False), error=measured[-1])
         found.pop('left', None)
         further = [v for v,*_ in more]
         yield dict(found, model=row, metric=k, unit=unit, further=further)

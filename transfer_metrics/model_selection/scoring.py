@@ -22,6 +22,7 @@ import numpy as np
 from torch import nn
 from torch.nn.parameter import is_lazy
 from ..cautions import counted, sizes
+from ..company import Company
 from ..core import as_labels
 from ..estimators import is_estimator
 from ..model_names import library_of, short_name
@@ -274,11 +275,13 @@ def score_job(
     rows = dict.fromkeys(row for row,_ in missing)
     try: outs = job.outputs(list(rows), progress)
     except Exception as e: failed = error_text(e)
+    companies = {row: Company(o.features) for row,o in outs.items()}
     for row,k in missing:
-        *measured,error = _measure(job.fs[k], outs.get(row), failed)
-        rows = [tuple(measured)]
-        if job.more: rows = _with_more(job, k, outs.get(row), rows[0], error)
-        yield (row,k),rows,error
+        company = companies.get(row, Company(None))
+        with company.entered(): *measured,error = _measure(job.fs[k], outs.get(row), failed)
+        found = [tuple(measured)]
+        if job.more: found = _with_more(job, k, outs.get(row), found[0], error)
+        yield (row,k),found,error
 
 # %% ../../nbs/model_selection/06_scoring.ipynb #f8251561
 def told_of_job(

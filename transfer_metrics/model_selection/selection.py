@@ -10,7 +10,6 @@ __all__ = ['best_among', 'select_model']
 # %% ../../nbs/model_selection/15_selection.ipynb #a90aad5a
 import math
 from collections.abc import Mapping
-from typing import Any
 import numpy as np
 import pandas as pd
 from ..checks import known, number
