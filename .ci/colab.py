@@ -1,5 +1,6 @@
 """Run notebooks as Colab does: cell by cell in IPython, each in a process and a folder of its own, without the rest of the
-project: `python .ci/colab.py NOTEBOOK...`. The heavy libraries are imported once, before the processes part."""
+project: `python .ci/colab.py NOTEBOOK...`. The heavy libraries are imported once, before the processes part.
+With `--times` what each takes of one core goes to docs/times.json, which docs/runs.py reads."""
 import gc, json, os, re, signal, sys, time
 from importlib.util import find_spec
 from multiprocessing import get_context
@@ -13,6 +14,7 @@ from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
 seconds = 300
+steps = 5,10,20,40,60,120,seconds  # of the times that are written: the first that is long enough
 
 def skipped(src):
     "Is the cell `src` slow, or not meant to be run?"
@@ -32,9 +34,13 @@ def run(path):
 
 def too_long(*args): raise TimeoutError(f'not done after {seconds} s')
 
+def processors():
+    "Seconds that this process and those it has waited for had of processors"
+    return sum(os.times()[:4])
+
 def timed(path):
-    "The seconds that the notebook at `path` took, and what went wrong; one that hangs is ended"
-    start = time.perf_counter()
+    "Seconds that the notebook at `path` took, those of processors, and what went wrong; one that hangs is ended"
+    start,busy = time.perf_counter(),processors()
     gc.freeze()  # collections pass over what was imported before
     signal.signal(signal.SIGALRM, too_long)
     signal.alarm(seconds)
@@ -43,18 +49,33 @@ def timed(path):
         wrong = run(path)
         os.chdir('/')
     signal.alarm(0)
-    return time.perf_counter()-start, wrong
+    return time.perf_counter()-start, processors()-busy, wrong
 
-def main(paths):
+def write_times(found):
+    "Write the seconds `found` of notebooks by path, rounded up, beside those that are known"
+    root = Path(__file__).resolve().parents[1]
+    file = root/'docs/times.json'
+    known = json.loads(file.read_text())
+    for path,busy in found.items():
+        name = path.relative_to(root/'nbs').with_suffix('').as_posix()
+        known[name] = next(o for o in steps if busy<=o or o==seconds)
+    lines = [f'"{k}": {known[k]}' for k in sorted(known)]
+    file.write_text('{\n'+',\n'.join(lines)+'\n}\n')
+
+def main(paths, times=False):
     "Run all; the number of those that failed"
-    failed = 0
+    failed,found = 0,{}
     with get_context('fork').Pool(os.cpu_count(), maxtasksperchild=1) as pool:
         jobs = {p: pool.apply_async(timed, [p]) for p in paths}
         for p,job in jobs.items():
-            try: took,wrong = job.get(timeout=2*seconds)
-            except Exception as e: took,wrong = 0., f'{type(e).__name__}: {e}; its process died or did not end'
+            try: took,busy,wrong = job.get(timeout=2*seconds)
+            except Exception as e: took,busy,wrong = 0., 0., f'{type(e).__name__}: {e}; its process died or did not end'
             failed += bool(wrong)
+            if busy>.1 and not wrong: found[p] = busy  # one that needs what is not installed was left out
             print(f'{took:5.1f} s  {os.path.relpath(p)}', f' {wrong}\n' if wrong else '', flush=True)
+    if times: write_times(found)
     return failed
 
-if __name__=='__main__': sys.exit(main([Path(p).resolve() for p in sys.argv[1:]]) > 0)
+if __name__=='__main__':
+    paths = [Path(p).resolve() for p in sys.argv[1:] if p!='--times']
+    sys.exit(main(paths, '--times' in sys.argv) > 0)

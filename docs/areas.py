@@ -72,7 +72,7 @@ inner = {
                                  '24_refine')),
     *(f'learning_curves/{o}' for o in ('08_runs', '10_levels')),
     *(f'invariance/{o}' for o in ('15_noise_and_blur', '16_weather', '17_digital', '18_exterior', '19_transforms', '20_lines',
-                                  '21_recipes', '22_fits')),
+                                  '21_recipes', '22_fits', '27_prices')),
     *(f'experiments/{o}' for o in ('10_modulation', '15_pictures', '11_new_head', '16_remainders', '12_pairs', '13_material',
                                    '14_measuring')),
     'datasets/05_scenes', 'datasets/06_folders',

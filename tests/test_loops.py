@@ -15,7 +15,7 @@ ends = {
     'cli/tables._side_by_side': 'each turn takes at least one column away',
     'datasets/folders._names': 'each turn goes one data set further in',
     'heads._in_front': 'each turn goes to an earlier call',
-    'invariance/cot._cheapest_path': 'the way back from a class that was reached to where the search began',
+    'invariance/prices._cheapest_path': 'the way back from a class that was reached to where the search began',
     'invariance/views._draw': 'orders of ten things or more, drawn until there are as many different ones as are asked for',
     'invariance/weather._plasma': 'the step is halved',
     'loss_data/refine.refine_bracket': 'each turn measures a size between the two ends, which is then one of them',
@@ -32,7 +32,7 @@ ends = {
 says = {
     'head_steps._search': 'the step on a line is safe wherever it stops',
     'answers._descend': '`linear_answers` returns which answers are open, and `linear_probe` warns',
-    'invariance/cot._cheapest_path': 'ValueError', 'invariance/cot._clear': 'ValueError',
+    'invariance/prices._cheapest_path': 'ValueError', 'invariance/prices._clear': 'ValueError',
     'invariance/lines.fit_lines': 'warning',
     'learning_curves/asymptote._descend': '`AsymptoteFit.converged`, and `Curve.p_star` warns',
     'logistic._cg_step': 'a shorter Newton step', 'logistic._search': 'returns that it has failed', 'logistic._newton': 'returns how far weights are off, and heads warn',

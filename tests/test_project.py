@@ -1,12 +1,12 @@
 "Generated files are the ones that the notebooks generate, and notebooks, package and packaging keep the rules of the house"
-import ast, inspect, re, subprocess, sys
+import ast, inspect, re, runpy, subprocess, sys
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from shutil import copy, copytree, ignore_patterns
 import pytest
 from fastcore.docments import docments
-from fastcore.nbio import read_nb
+from fastcore.nbio import NbCell, read_nb
 from nbdev.config import get_config
 from nbdev.doclinks import nbglob
 from transfer_metrics._modidx import d
@@ -14,6 +14,7 @@ from transfer_metrics._modidx import d
 cfg = get_config(Path(__file__).parent)
 root,lib = cfg.config_path,cfg.lib_path.name
 paths = {p.relative_to(cfg.nbs_path).with_suffix('').as_posix(): p for p in sorted(nbglob(cfg.nbs_path, as_path=True))}
+runs = runpy.run_path(str(root/'docs/runs.py'))
 each_notebook = pytest.mark.parametrize('name', paths)
 syms = {nm: m for m,nms in d['syms'].items() for nm in nms if not re.search(r'\._', nm.removeprefix(m))}  # public names
 
@@ -63,12 +64,28 @@ def test_anatomy(name):
     exp = [(i, c.directives['default_exp']) for i,c in enumerate(cells) if 'default_exp' in c.directives]
     mod = '.'.join(re.sub(r'^\d+\w?_', '', o) for o in name.split('/'))
     assert exp==([(1, mod)] if any('export' in c.directives for c in cells) else []) # a guide or a study exports nothing
-    colab = f'https://colab.research.google.com/github/{cfg.user}/{cfg.repo}/blob/{cfg.branch}/{paths[name].relative_to(root).as_posix()}'
     badge,install = cells[1+len(exp):3+len(exp)]
-    assert badge.source==f'[![Open In Colab](https://colab.research.google.com/assets/colab-badge.svg)]({colab})'
+    assert badge.source==runs['top'](name, read_nb(paths[name])), 'run `python docs/runs.py`'
     needed = [*dict.fromkeys(c.directives['needs'] for c in cells if 'needs' in c.directives)]
     extras = ','.join(['notebook', *(o.replace('_', '-') for o in needed)])
     assert install.source==f'#| hide\n#| eval: false\n! [ -e /content ] && pip install -Uqq {cfg.lib_name}[{extras}]'
+
+def test_times():
+    "What docs/times.json knows are notebooks that exist"
+    assert set(runs['times'])<=set(paths)
+
+@pytest.mark.parametrize('sources,seconds,said', [
+    ([], None, 'Needs nothing but the package.'),
+    (['1'], 10, 'Needs nothing but the package. Runs in under 10 s on one core.'),
+    (['#| needs: timm\n1'], 5, 'Needs `timm` beside the package. Runs in under 5 s on one core.'),
+    (['#| slow\n1','#| slow\n2'], 5, 'Needs nothing but the package. Runs in under 5 s on one core; 2 cells marked `#| slow` take longer.'),
+    (["#| slow\nos.environ['TRANSFER_METRICS_DATA']"], None, 'Its cells marked `#| slow` need images on the disk, in the folder that the '
+     'variable `TRANSFER_METRICS_DATA` names. One cell marked `#| slow` takes longer than the others.')])
+def test_needs(sources, seconds, said):
+    "What a notebook says that it needs is what its cells need"
+    nb = read_nb(paths['index'])
+    nb.cells = [NbCell(i, dict(cell_type='code', source=o, outputs=[], metadata={})) for i,o in enumerate(sources)]
+    assert ' '.join([*runs['needs'](nb), *runs['runs'](nb, seconds)])==said
 
 @each_notebook
 def test_committed(name):

@@ -86,6 +86,8 @@ from .prediction import fit_head as fit_head
 from .prediction import jigsaw_prediction as jigsaw_prediction
 from .prediction import rotation_prediction as rotation_prediction
 from .prediction import TransformHead as TransformHead
+from .prices import Cleared as Cleared
+from .prices import handed_out as handed_out
 from .recipes import fit_heads as fit_heads
 from .recipes import labelled_images as labelled_images
 from .recipes import one_set as one_set

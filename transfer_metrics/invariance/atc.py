@@ -57,7 +57,10 @@ def _counted(probs, *, score, t, share, k):
     return (s>t).double() + tied.double()*float(share)
 
 @metric(unit='accuracy', range=(0, 1), source='[Garg et al. 2022](https://arxiv.org/abs/2201.04234)',
-        state=by_mean(_counted, fit=_line))
+    state=by_mean(_counted, fit=_line),
+    question='What share of the new samples is as sure as the correct ones used to be?',
+    cost='one read of each matrix, and a sort of the source',
+    avoid='the shift changes what a confidence is worth, or only a few of the labelled samples are wrong')
 def atc(
     source_probs:ArrayLike, # Probabilities on labelled source samples, shape `[n_s, k]`
     source_labels:ArrayLike, # Their labels as column numbers, `0` to `k-1`, shape `[n_s]`

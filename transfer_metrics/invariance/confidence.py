@@ -48,7 +48,10 @@ def _matrix(probs, name='probs', shape='[n, classes]'): return as_matrix(probs, 
 def _confidences(probs): return per_row(row_confidence, _matrix(probs))
 
 @metric(unit='accuracy', range=(0, 1), source='[Hendrycks & Gimpel 2017](https://arxiv.org/abs/1610.02136)',
-        state=by_mean(_confidences))
+    state=by_mean(_confidences),
+    question='How sure is the model of its answers?',
+    cost='one read of the probabilities',
+    avoid='the model is not calibrated on data like these: compare its confidence with its accuracy on labelled data')
 def average_confidence(
     probs:ArrayLike, # Predicted probabilities, shape `[n, k]`
 ) -> float: # Estimated accuracy, in $[1/k, 1]$
@@ -64,7 +67,10 @@ def average_confidence(
 def _entropies(probs): return per_row(row_entropy, _matrix(probs))
 
 @metric(unit='nats', range=(0, math.inf), source='[Garg et al. 2022](https://arxiv.org/abs/2201.04234)',
-        higher_is_better=False, state=by_mean(_entropies))
+    higher_is_better=False, state=by_mean(_entropies),
+    question='How unsure is the model, over all its classes?',
+    cost='one read of the probabilities',
+    avoid='you want an accuracy: it has no scale of its own and ranks sets of samples for one model')
 def entropy(
     probs:ArrayLike, # Predicted probabilities, shape `[n, k]`
 ) -> float: # In $[0, \log k]$ nats; lower means more confident
@@ -129,7 +135,10 @@ def _shifted(probs, *, gap, k):
     return _confidences(of_classes(probs, k))+gap
 
 @metric(unit='accuracy', range=(-1, 2), source='[Guillory et al. 2021](https://arxiv.org/abs/2107.03315)',
-        state=by_mean(_shifted, fit=_gap))
+    state=by_mean(_shifted, fit=_gap),
+    question='How accurate is the model, if it is now as much too sure as it was on labelled data?',
+    cost='one read of the probabilities on both sides',
+    avoid='the shift is large or of a new kind: confidence does not fall as far as accuracy then')
 def doc(
     source_probs:ArrayLike, # Probabilities on labelled source samples, shape `[n_s, k]`
     source_labels:ArrayLike, # Their labels as column numbers, `0` to `k-1`, shape `[n_s]`

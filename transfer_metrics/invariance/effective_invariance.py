@@ -73,7 +73,10 @@ def _over_views(probs, probs_t):
     return invariance_of(answers(p), answers(views)).mean(0)
 
 @metric(unit='probability', range=(0, 1), source='[Deng et al. 2022](https://arxiv.org/abs/2207.07065)',
-        state=by_mean(_over_views))
+    state=by_mean(_over_views),
+    question='Does the model say the same of a view of the image, and as surely?',
+    cost='one forward pass more for each view',
+    avoid='the view changes the class (a 6 turned upside down), or the model gives nearly everything one answer')
 def mean_effective_invariance(
     probs:ArrayLike, # Probabilities for the images, shape `[n, k]`
     probs_t:ArrayLike, # Probabilities for a view of the same images, shape `[n, k]`, or for several views, `[v, n, k]`

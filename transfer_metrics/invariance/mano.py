@@ -84,7 +84,10 @@ class _ManoState(State):
         return _mano(self.sums, self.n, self.k, self.p, self.eta)
 
 # %% ../../nbs/invariance/08_mano.ipynb #fa932f4f
-@metric(unit='1', range=(0, 1), source='[Xie et al. 2024](https://arxiv.org/abs/2405.18979)', state=_ManoState)
+@metric(unit='1', range=(0, 1), source='[Xie et al. 2024](https://arxiv.org/abs/2405.18979)', state=_ManoState,
+    question='How far from the decision boundaries do the samples lie?',
+    cost='one read of the logits',
+    avoid='you compare models, or sets on both sides of the switch: fix the normalisation with `eta=0` or `eta=inf`')
 def mano(
     logits:ArrayLike, # What the model returns, before the softmax, shape `[n, k]`
     *,

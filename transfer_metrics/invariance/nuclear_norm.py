@@ -119,7 +119,10 @@ def _stacked_sum(p):
     return state.sum()
 
 @metric(unit='share of the maximum', range=(0, 1), source='[Deng et al. 2023](https://arxiv.org/abs/2302.01094)',
-        state=NuclearNorm)
+    state=NuclearNorm,
+    question='Is the model sure of its answers, and do they use all classes?',
+    cost='one read of the probabilities, and one matrix of classes by classes',
+    avoid='the classes come in other shares in the sets that you compare, or you want an accuracy')
 def nuclear_norm(
     probs:ArrayLike, # Probabilities, shape `[n, k]`
     *,

@@ -32,7 +32,10 @@ def _credit(votes, y, tie=1e-9):
     return right.double()/tied
 
 # %% ../../nbs/transferability/13_baselines.ipynb #860032de
-@metric(unit='accuracy', range=(0, 1), source='[Fix & Hodges 1951](https://doi.org/10.2307/1403797)', baseline=True)
+@metric(unit='accuracy', range=(0, 1), source='[Fix & Hodges 1951](https://doi.org/10.2307/1403797)', baseline=True,
+    question='Do the nearest other samples have the same class?',
+    cost='the distances of all pairs of samples',
+    avoid='features come in very different units, or there are too many samples for all pairs')
 def knn(
     features:ArrayLike, # Features of the samples, shape `[n, d]`
     labels:ArrayLike, # Their labels, any hashable classes, shape `[n]`
@@ -246,7 +249,10 @@ def _logistic_folds(x, y, c, fold, C, exact):
     return res
 
 # %% ../../nbs/transferability/13_baselines.ipynb #401a4605
-@metric(unit='accuracy', range=(0, 1), source='[Alain & Bengio 2016](https://arxiv.org/abs/1610.01644)', baseline=True)
+@metric(unit='accuracy', range=(0, 1), source='[Alain & Bengio 2016](https://arxiv.org/abs/1610.01644)', baseline=True,
+    question='How accurate is a linear head on samples that it has not seen?',
+    cost='one pass and a matrix of features by features; with `head="logistic"`, a fit for each part',
+    avoid='a class lies between others, unless `head="logistic"`, or the network is to be fine-tuned as a whole')
 def linear_probe(
     features:ArrayLike, # Features of the samples, shape `[n, d]`
     labels:ArrayLike, # Their labels, any hashable classes, shape `[n]`

@@ -124,7 +124,10 @@ def _log_beta(a):
     "Logarithm of the normalising constant of Dirichlet distributions, one a column"
     return torch.lgamma(a).sum(0)-torch.lgamma(a.sum(0))
 
-@metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)')
+@metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
+    question='How well will a table from source to target classes do on new samples, at worst?',
+    cost='tens to thousands of reads of the probabilities',
+    avoid='the model has no classes of its own, or the models have very different numbers of source classes')
 def pactran_dirichlet(
     probs:ArrayLike, # Source-class probabilities of the target samples, shape `[n, c_s]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
@@ -174,7 +177,10 @@ def _positive(x):
                          'remove such samples or add a constant feature')
     return x/x.sum(1, keepdim=True)
 
-@metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)')
+@metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
+    question='How well will a non-negative head on these features do on new samples, at worst?',
+    cost='tens to thousands of reads of the features',
+    avoid='the models have very different numbers of features')
 def pactran_gamma(
     features:ArrayLike, # Features of the target samples, or any non-negative description of them, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
@@ -238,7 +244,10 @@ def _fitted(x, y, c, lam, tol, max_iter):
 
 # %% ../../nbs/transferability/11_pactran.ipynb #b2a1b881
 @metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
-        caution=by_chance('penalised'))
+    caution=by_chance('penalised'),
+    question='How well will a linear head on these features do on new samples, at worst?',
+    cost='a logistic regression on all samples',
+    avoid='the features of the models have different sizes: the score depends on their scale')
 def pactran_gauss(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`

@@ -1,0 +1,60 @@
+"The three PACTrans at the edges: one class, no information, more features than samples, tiny features, and what they refuse"
+import math
+import warnings
+import numpy as np
+import pytest
+from scipy.special import softmax
+from transfer_metrics.transferability.leep import label_entropy
+from transfer_metrics.transferability.pactran import pactran_dirichlet, pactran_gamma, pactran_gauss
+
+r = np.random.default_rng(0)
+X,y = r.normal(size=(12,4)),np.arange(12)%3
+p = softmax(X, 1)
+wide = r.normal(size=(12,50))
+no_row_5 = np.where(np.arange(12)[:,None]==5, 0, X)
+
+@pytest.mark.parametrize('f,x', [(pactran_dirichlet,p), (pactran_gamma,X), (pactran_gauss,X)])
+def test_edges(f, x):
+    assert f(x, np.zeros(12))<=1e-12
+    assert math.isfinite(f(x, np.arange(12)))
+    assert math.isfinite(f(x[:2], [0,1]))
+    assert f(x[:1], ['a'])<=1e-12
+    assert f(x, 100*y+7)==pytest.approx(f(x, y), rel=1e-9)
+    with pytest.raises(ValueError, match='missing'): f(x, [None,*y[1:]])
+
+def test_one_class():
+    "Nothing to predict; Gamma bounds numerator and denominator apart"
+    assert pactran_dirichlet(p, np.zeros(12))==pytest.approx(0, abs=1e-9)
+    assert pactran_gauss(X, np.zeros(12))==pytest.approx(0, abs=1e-9)
+    assert pactran_gamma(X, np.zeros(12))==pytest.approx(-.32, abs=.01)
+
+def test_no_information():
+    "The class frequencies, and the price of intercepts"
+    price = 3*100/(2*10*12)*math.log1p(10*12/(3*4)*12*(2/3))
+    assert pactran_gauss(np.zeros((12,4)), y)==pytest.approx(-label_entropy(y)-price, abs=1e-10)
+
+@pytest.mark.parametrize('f', [pactran_gamma, pactran_gauss])
+def test_many_features(f):
+    assert math.isfinite(f(np.c_[X,X], y))
+    assert math.isfinite(f(wide, y))
+
+def test_tiny(): assert pactran_gamma(X*1e-200, y)==pytest.approx(pactran_gamma(X, y), abs=1e-9)
+
+@pytest.mark.parametrize('f,x,options,text', [
+    (pactran_dirichlet, X, {}, 'Apply a softmax first'),
+    (pactran_gamma, no_row_5, {}, '`features` must have an entry other than 0 in each row, got none in row 5'),
+    (pactran_gauss, X*1e80, {}, '`features` must be below 1e60'),
+    (pactran_dirichlet, p, dict(alpha=0), '`alpha` must be positive'),
+    (pactran_gamma, X, dict(max_iter=0), '`max_iter` must be a whole number'),
+    (pactran_gauss, X, dict(lam=-1), '`lam` must be positive'),
+    (pactran_gauss, X, dict(curvature='trace'), "`curvature` must be 'sum' or 'mean'")])
+def test_refuses(f, x, options, text):
+    with pytest.raises(ValueError, match=text): f(x, y, **options)
+
+def test_too_few_iterations():
+    with warnings.catch_warnings(record=True, action='always') as w:
+        pactran_dirichlet(p, y, max_iter=2)
+        pactran_gauss(X, y, max_iter=1)
+    said = [str(o.message) for o in w]
+    assert len(said)==2
+    assert said[0].startswith('the bound has not converged') and said[1].startswith('the head has not converged')
