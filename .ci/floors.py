@@ -7,5 +7,5 @@ ini = ConfigParser(delimiters='=', interpolation=None)
 ini.read(Path(__file__).parents[1]/'settings.ini', encoding='utf-8')
 keys = 'requirements', 'notebook_requirements'
 for line in '\n'.join(ini['DEFAULT'][key] for key in keys).split():
-    name,floor = re.fullmatch(r'([\w-]+)(?:\[\w+\])?>=([\d.]+)', line).groups()
+    name,floor = re.match(r'([\w-]+)(?:\[\w+\])?>=([\d.]+)', line).groups()
     print(f'{name}=={floor}')

@@ -7,6 +7,7 @@ from functools import partial
 from math import isclose
 from multiprocessing import get_context
 from pathlib import Path
+import matplotlib.pyplot as plt
 import pytest
 from execnb.shell import CaptureShell
 from fastcore.basics import AttrDict
@@ -18,8 +19,8 @@ from nbdev.test import nb_test_cells
 cfg = get_config(Path(__file__).parent)
 paths = {p.relative_to(cfg.nbs_path).with_suffix('').as_posix(): p for p in sorted(nbglob(cfg.nbs_path, as_path=True))}
 server = get_context('forkserver')
-libraries = 'torch torchvision pandas scipy.stats sklearn.datasets sklearn.linear_model matplotlib.pyplot hypothesis nbdev.test'
-shells_own = 'IPython.core.magics matplotlib_inline.backend_inline sqlite3'
+libraries = 'torch torchvision pandas.io.formats.style scipy.stats sklearn.datasets sklearn.linear_model matplotlib.pyplot ot hypothesis nbdev.test'
+shells_own = 'IPython.core.magics.execution matplotlib_inline.backend_inline sqlite3'
 server.set_forkserver_preload(f'{libraries} {shells_own}'.split())
 float_re = re.compile(r'[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e[-+]?\d))(?:e[-+]?\d+)?', re.I)
 noise_re = re.compile(r' at 0x[0-9a-f]+|\bT_[0-9a-f]{5}')  # memory addresses, ids of styled frames
@@ -51,7 +52,8 @@ def execute(path, package):
             to = c.directives[ks.pop()]
             c.source = imported(c.source, f'{cfg.lib_path.name}.{to}' if to else default_exp(nb))
     os.chdir(path.parent)
-    shell = CaptureShell(path)
+    shell = CaptureShell(path, mpl_format='png')  # only that there is a figure is compared, not how fine it is
+    plt.uninstall_repl_displayhook()  # figures are drawn as they are shown; pyplot would draw each before that as well
     for k in ['set_matplotlib_formats', 'sys']: shell.user_ns.pop(k)  # this shell's own; readers' shells do not have them
     warnings.simplefilter('error')
     warnings.filterwarnings('ignore', category=DeprecationWarning, module=f'(?!__main__|{cfg.lib_path.name})')  # between other libraries

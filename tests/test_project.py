@@ -47,6 +47,11 @@ def test_ruff(): shell(sys.executable, '-m', 'ruff', 'check', lib)
 
 def test_mypy(): shell(sys.executable, '-m', 'mypy')
 
+def test_floors():
+    "Every library that the tests need has a lowest version, which `.ci/floors.py` reads"
+    r = subprocess.run([sys.executable, root/'.ci/floors.py'], capture_output=True, text=True, check=True)
+    assert {'numpy','torch','torchmetrics','dask'} <= {o.split('==')[0] for o in r.stdout.split()}
+
 def test_changelog(): assert re.search(rf'^## {re.escape(cfg.version)}\b', (root/'CHANGELOG.md').read_text(), re.M)
 
 def test_citation(): assert f'\nversion: {cfg.version}\n' in (root/'CITATION.cff').read_text()

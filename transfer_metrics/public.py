@@ -48,6 +48,8 @@ def _comment(lines, node, pattern):
 
 def _indent(line): return len(line)-len(line.lstrip())
 
+def _without_ends(lines): return [o.rstrip('\n') for o in lines]
+
 def _first(pattern, lines, start=0):
     "Number of the first line from `start` on that begins with `pattern`, `None` if none does"
     return next((i for i in range(start, len(lines)) if re.match(pattern, lines[i])), None)
@@ -66,7 +68,7 @@ def _header(lines, at):
     for end in range(at, len(lines)):
         code,*_ = lines[end].split(' #')
         if not code.rstrip().endswith(':') and end>at: continue
-        head = lines[at:end+1]
+        head = _without_ends(lines[at:end+1])
         tree = _parsed(head)
         if end==at: tree = tree or _one_line(head[0])
         if tree is None: continue
@@ -83,10 +85,13 @@ def _one_line(line):
 def _entry(name, kind, text):
     "An entry of numpydoc: name, kind, and the text indented below"
     head = f'{name} : {kind}' if name and kind else name or kind
+    if not text: return head
     indent = '    '
-    body = fill(text, 96, initial_indent=indent, subsequent_indent=indent,
-                break_long_words=False, break_on_hyphens=False)
-    return f'{head}\n{body}' if text else head
+    body = indent+text
+    if len(body)>96:
+        body = fill(text, 96, initial_indent=indent, subsequent_indent=indent,
+                    break_long_words=False, break_on_hyphens=False)
+    return f'{head}\n{body}'
 
 def _argument(lines, name, node, default=None):
     "The entry of one argument or field"
@@ -141,14 +146,10 @@ def _numpydoc(doc, arguments, returned):
     return '\n\n'.join(sections)
 
 # %% ../nbs/14_public.ipynb #61b8e7ef
-def _source(file):
-    "Lines of a file"
-    return [o.rstrip('\n') for o in linecache.getlines(file)]
-
 def _sections_of_function(f):
     "Entries of the arguments and of what is returned"
     code = inspect.unwrap(f).__code__
-    found = _header(_source(code.co_filename), code.co_firstlineno-1)
+    found = _header(linecache.getlines(code.co_filename), code.co_firstlineno-1)
     if found is None: return [],[]
     head,tree = found
     return _arguments(head, tree.args),_returned(head, tree.returns)
@@ -168,11 +169,11 @@ def argument_comments(
 def _fields(cls):
     "Entries of the annotated fields of a dataclass or a named tuple"
     module = sys.modules[cls.__module__]
-    lines = _source(module.__file__ or '')
+    lines = linecache.getlines(module.__file__ or '')
     at = _first(rf'class {cls.__name__}\b', lines)
     if at is None: return []
     end = _first(r'    (def |@|class )|\S', lines, at+1)
-    head = lines[at:end]
+    head = _without_ends(lines[at:end])
     tree = _parsed(head)
     if tree is None: return []
     fields = [o for o in tree.body if isinstance(o, ast.AnnAssign)]
