@@ -116,6 +116,20 @@ def test_other_samples_the_second_time(draw):
     with pytest.raises(ValueError, match='the same samples at each reading'): tm.streamed('leep', Anew(draw), progress=False)
     assert np.isfinite(tm.streamed('leep', iter(Anew(draw)), progress=False))
 
+class Grows:
+    "The first reading ends before a label that the second has"
+    def __init__(self, labels):
+        self.labels = labels
+        self.readings = 0
+    def __iter__(self):
+        self.readings += 1
+        for labels in self.labels[:self.readings]: yield np.full((len(labels), 2), .5),labels
+
+@pytest.mark.parametrize('labels,new', [([['cat','dog'],['owl','cat']], "'owl'"), ([[0,1],[1,7]], '7')])
+def test_a_label_that_the_first_reading_had_not(labels, new):
+    with pytest.raises(ValueError, match=f'`labels` must be the same at each reading, the second time there was also {new}'):
+        tm.streamed('leep', Grows(labels), progress=False)
+
 def test_another_order_the_second_time():
     batches = Anew(shuffled)
     assert tm.streamed('leep', batches, progress=False)==pytest.approx(tm.leep(batches.probs, y.numpy()), abs=1e-12)

@@ -62,7 +62,7 @@ def _few_classes(x, c):
     return in_rows and x.shape[1]>=512 and x.numel()>=2**13*c
 
 def _class_blocks(x, codes, c):
-    "Class, row numbers, rows, and these in `float64`, in pieces for the cache; the next piece overwrites them"
+    "Class, rows and these in `float64`, sorted by class, in pieces for the cache; the next piece overwrites them"
     d = x.shape[1]
     rows = max(1, _in_cache()//d)
     given = x.new_empty(rows, d)
@@ -74,7 +74,7 @@ def _class_blocks(x, codes, c):
             b = len(i)
             if not b: continue
             part = torch.index_select(x, 0, i, out=given[:b])
-            yield k,i,part,exact[:b].copy_(part)
+            yield k,part,exact[:b].copy_(part)
 
 def _check_in_order(x, check):
     "Call `check` with the rows in their order"
@@ -83,9 +83,10 @@ def _check_in_order(x, check):
 
 def _add_by_class(sums, x, codes, check):
     "Add the rows of each class to its sum, class by class"
-    for k,_,part,v in _class_blocks(x, codes, len(sums)):
+    ones = sums.new_ones(len(x))
+    for k,part,v in _class_blocks(x, codes, len(sums)):
         if check: check(part)
-        sums[k] += v.sum(0)
+        sums[k].addmv_(v.T, ones[:len(v)])
 
 def class_sums(
     x:Tensor, # Rows to add up, shape `[n, d]`
@@ -119,9 +120,13 @@ def class_dots(
     res = x.new_empty(len(x), dtype=torch.float64)
     with one_thread(_quick(x)):
         if _few_classes(x, len(table)):
-            for k,i,_,v in _class_blocks(x, codes, len(table)):
-                res[i] = v@table[k]
-            return res
+            at,rows = 0,table.unbind()
+            for k,_,v in _class_blocks(x, codes, len(table)):
+                end = at+len(v)
+                torch.mv(v, rows[k], out=res[at:end])
+                at = end
+            order = codes.argsort(stable=True)
+            return torch.empty_like(res).index_copy_(0, order, res)
         for s in chunks(x, _in_cache()):
             own = table[codes[s]]
             res[s] = own.mul_(x[s]).sum(1)

@@ -79,37 +79,56 @@ def _curved(x, p, q, pen, n):
     h /= n
     return h.addcmul_(pen, q)
 
+class _Blocks(NamedTuple):
+    "About the inverse of the second derivatives of each class, along the axes where the data outweigh the penalty"
+    axes:Tensor # Their numbers, the intercept among them, shape `[m]`
+    inverses:Tensor # Shape `[c, m, m]`
+
+def _axes(data, p, room=2**24):
+    "Axes that the penalty does not rule, those with the least penalty if there are more than there is room for"
+    most = math.isqrt(room//p.shape[1])
+    spread = (p*(1-p)).mean(0)
+    free = data.pen<=10*spread.max()
+    order = data.pen.argsort(stable=True)
+    m = min(int(free.sum()), most)
+    return order[:m]
+
 def _inverses(data, p):
-    "Inverse of the block of second derivatives of each class, shape `[c, r+1, r+1]`, or None where one is singular"
+    "Inverses of the blocks of the second derivatives of each class, or None where one is singular"
     x = data.inner
     n,r = x.shape
-    c = p.shape[1]
-    found = x.new_empty(c, r+1, r+1)
-    pen = data.pen.to(x.dtype)
-    for k in range(c):
+    axes = _axes(data, p)
+    ones = x.new_ones(n, 1)
+    x = torch.cat([x,ones], 1)[:,axes]
+    pen = data.pen[axes].to(x.dtype)
+    found = x.new_empty(p.shape[1], len(axes), len(axes))
+    for k,inverse in enumerate(found):
         v = p[:,k]*(1-p[:,k])/n
         some = (v>.01*v.mean()).nonzero()[:,0]
-        root = v[some].sqrt().to(x.dtype)[:,None]
-        A = torch.cat([x[some]*root,root], 1)
+        root = v[some].sqrt()
+        root = root.to(x.dtype)[:,None]
         G = torch.diag(pen)
-        add_gram(G, A)
+        add_gram(G, x[some]*root)
         G.diagonal().mul_(1+1e-6).add_(1e-30)
         L,singular = torch.linalg.cholesky_ex(G)
         if singular: return None
-        found[k] = torch.cholesky_inverse(L)
-    return found
+        torch.cholesky_inverse(L, out=inverse)
+    return _Blocks(axes, found)
 
 def _diagonal(data, p):
     "Diagonal of the second derivatives along axes of mean square 1, shape `[c, r+1]`"
     spread = (p*(1-p)).mean(0)[:,None]
     return (spread+data.pen).clamp(min=1e-30)
 
-def _towards(r, inverses, diagonal):
+def _towards(r, blocks, diagonal):
     "About the second derivatives' inverse times `r`; weights sum to 0 over the classes"
-    z = r/diagonal if inverses is None else torch.bmm(inverses, r[...,None])[...,0]
+    z = r/diagonal
+    if blocks is not None:
+        along = r[:,blocks.axes,None]
+        z[:,blocks.axes] = torch.bmm(blocks.inverses, along)[...,0]
     return z-z.mean(0)
 
-def _step(data, at, inverses, eta, most=100):
+def _step(data, at, blocks, eta, most=100):
     "Step to where the share `eta` of the slope is left, and the rounds it took"
     kind = data.inner.dtype
     bend = (at.p*(1-at.p)).sum(1)
@@ -124,7 +143,7 @@ def _step(data, at, inverses, eta, most=100):
     last = 1.
     goal = -1.
     for k in range(most):
-        z = _towards(r, inverses, diagonal)
+        z = _towards(r, blocks, diagonal)
         size = float((r*z).sum())
         if k==0: goal = eta**2*size
         if not size>goal: break
@@ -193,21 +212,20 @@ def precise_head(
     "Logistic regression to ten digits"
     data = _prepared(x, y, C)
     at = _at(data, data.x.new_zeros(c, x.shape[1]+1))
-    inverses = None
-    room = c*(x.shape[1]+1)**2<=2**24
+    blocks = None
     first = 1.
     left = 1.
     before = 1.
     for _ in range(max_iter):
         share = min(.5, max(1e-3, math.sqrt(left/first)/2))
-        d,rounds = _step(data, at, inverses, share)
+        d,rounds = _step(data, at, blocks, share)
         decrement = _decrement(at, d)
         new = _search(data, at, d)
         if new is None:
             left = decrement
             if left==0 or data.inner is data.x: break
             data = data._replace(inner=data.x)
-            inverses = None
+            blocks = None
             continue
         before,left = left,decrement
         first = max(first, left)
@@ -216,6 +234,6 @@ def precise_head(
         rest = share+(left/before)**2 if before else 1.
         bend = _bend(at.p)
         if rest*moved<=tol*bend and (rest*left)**2<=tol*at.f and left<=1e-6: break
-        many = 8 if inverses is None else 16
-        if room and rounds>many and left>1e-3*first: inverses = _inverses(data, at.p)
+        many = 8 if blocks is None else 16
+        if rounds>many and left>1e-3*first: blocks = _inverses(data, at.p)
     return Fit(at.f, at.p, left)
