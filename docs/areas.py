@@ -65,11 +65,12 @@ captions = {
 
 # Notebooks that users need not know: under the hood
 inner = {
-    *(f'model_selection/{o}' for o in ('06_scoring', '07_point_names', '08_tables', '10_told')),
+    *(f'model_selection/{o}' for o in ('06_scoring', '07_point_names', '08_tables', '10_told', '11_kept', '12_sweep')),
     *(f'transferability/{o}' for o in ('14_bhattacharyya', '15_mixture', '16_k_means', '17_precise_head', '18_max_evidence')),
     *(f'loss_data/{o}' for o in ('03_training', '04_sampling', '05_features', '13_stacks', '14_jobs', '15_groups', '16_threads',
-                                 '17_preparation', '18_runs', '19_questions', '20_findings', '22_trained')),
-    'learning_curves/08_runs',
+                                 '17_preparation', '18_runs', '19_questions', '20_findings', '22_trained', '23_loglog',
+                                 '24_refine')),
+    *(f'learning_curves/{o}' for o in ('08_runs', '10_levels')),
     *(f'invariance/{o}' for o in ('15_noise_and_blur', '16_weather', '17_digital', '18_exterior', '19_transforms', '20_lines',
                                   '21_recipes', '22_fits')),
     *(f'experiments/{o}' for o in ('10_modulation', '15_pictures', '11_new_head', '16_remainders', '12_pairs', '13_material',

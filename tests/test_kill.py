@@ -145,9 +145,9 @@ def undisturbed(tmp_path_factory):
         f,items,_ = calls[name]
         folder = tmp_path_factory.mktemp(name)
         os.environ['COUNTED'] = str(folder/'log')
-        f(folder/'first') # what is slow once
+        f(folder/'first.csv') # what is slow once
         start = time.perf_counter()
-        value = f(folder/'store')
+        value = f(folder/'store.csv')
         found[name] = value,time.perf_counter()-start
         assert counted(folder/'log')==2*items
         return found[name]
@@ -162,7 +162,7 @@ def test_killed_and_resumed(name, undisturbed, tmp_path, monkeypatch):
     for k in range(kills):
         folder = tmp_path/str(k)
         folder.mkdir()
-        log,path = folder/'log',folder/'store'
+        log,path = folder/'log',folder/'store.csv'
         monkeypatch.setenv('COUNTED', str(log))
         pid = child(f, path)
         time.sleep(r.uniform(0, seconds))
@@ -182,7 +182,7 @@ def test_two_processes_on_one_store(name, undisturbed, tmp_path, monkeypatch):
     f,*_ = calls[name]
     expected,_ = undisturbed(name)
     monkeypatch.setenv('COUNTED', str(tmp_path/'log'))
-    path = tmp_path/'store'
+    path = tmp_path/'store.csv'
     pids = [child(f, path) for _ in range(2)]
     assert [ended(p) for p in pids]==[0,0]
     header,*lines = path.read_text().splitlines()
@@ -197,12 +197,12 @@ def test_truncated_or_garbled(name, undisturbed, tmp_path, monkeypatch):
     f,*_ = calls[name]
     expected,_ = undisturbed(name)
     monkeypatch.setenv('COUNTED', str(tmp_path/'log'))
-    whole = tmp_path/'whole'
+    whole = tmp_path/'whole.csv'
     f(whole)
     r = np.random.default_rng(1)
     content = whole.read_bytes()
     for how in 'cut','zeros':
-        path = tmp_path/how
+        path = tmp_path/f'{how}.csv'
         at = int(r.integers(len(content)//2, len(content)-2))
         rest = b'' if how=='cut' else bytes(len(content)-at)
         path.write_bytes(content[:at]+rest)
@@ -216,7 +216,7 @@ def test_disk_full_in_the_middle(name, undisturbed, tmp_path, monkeypatch):
     f,*_ = calls[name]
     expected,_ = undisturbed(name)
     monkeypatch.setenv('COUNTED', str(tmp_path/'log'))
-    path = tmp_path/'store'
+    path = tmp_path/'store.csv'
     def cramped():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         _,hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -235,7 +235,7 @@ class Bomb:
 def test_hostile_outputs(name, tmp_path, monkeypatch):
     "Pickles in arrays are not run, headers that promise too much are refused"
     monkeypatch.setenv('COUNTED', str(tmp_path/'log'))
-    path = tmp_path/'store'
+    path = tmp_path/'store.csv'
     kept(path)
     file = path/f'{name}.npy'
     file.unlink()
@@ -292,16 +292,16 @@ def test_folder_that_cannot_be_written(name, undisturbed, tmp_path, monkeypatch)
     monkeypatch.setenv('COUNTED', str(tmp_path/'log'))
     folder = tmp_path/'folder'
     folder.mkdir(mode=0o555)
-    assert ended(child(refused, f, folder/'store'))==7
+    assert ended(child(refused, f, folder/'store.csv'))==7
     assert not counted(tmp_path/'log')
     if name=='outputs': return # always computed
     folder.chmod(0o755)
-    f(folder/'store')
+    f(folder/'store.csv')
     folder.chmod(0o555)
-    (folder/'store').chmod(0o444)
+    (folder/'store.csv').chmod(0o444)
     def known():
         powerless()
-        same(f(folder/'store'), expected)
+        same(f(folder/'store.csv'), expected)
     assert ended(child(known))==0
     assert counted(tmp_path/'log')==items
 

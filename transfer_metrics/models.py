@@ -569,13 +569,17 @@ def _layers(layer):
         raise ValueError(f'`layer` must be the name of a module, or a list of different ones, got {layer!r}')
     return layers
 
-def _homes(store, layers, several):
-    "Folder of each layer: `store` itself, or a folder in it for each of several"
-    if store is None: return {}
-    store = Path(store)
+def _inside(store, layers, several):
+    "`store` itself, or a folder in it for each of several layers"
     bad = [k for k in layers if not k or k=='..' or Path(k).name!=k]
     if several and bad: raise ValueError(f'`layer` {bad[0]!r} cannot be the name of a folder in `store`')
-    homes = {k: store/k if several else store for k in layers}
+    return {k: store/k if several else store for k in layers}
+
+def _homes(store, layers, several):
+    "Folder of each layer"
+    if store is None: return {}
+    if isinstance(store, Mapping): homes = {k: Path(store[k]) for k in layers}
+    else: homes = _inside(Path(store), layers, several)
     for p in homes.values(): _refuse_foreign(p)
     return homes
 
@@ -612,7 +616,7 @@ def outputs(
     features:str|None=None, # 'head', 'output', 'pooled' or a layer; `None`: what enters the head, else the output
     pooling:str|None=None, # How tokens become a row, see `pool_tokens`; `None`: the token that the head reads, or mean
     forward:Callable|None=None, # `forward(model, batch)` returns logits or something with `.logits`; `None`: `model(x)`
-    store:str|Path|None=None, # Folder to write to while the pass runs; for a list of layers it gets a folder for each
+    store:str|Path|Mapping|None=None, # Folder to write to while the pass runs, of layers one in it for each or by layer
     name:str='', # What tables, plots and the progress bar call the model
     progress:bool=True, # Show a progress bar
 ) -> Outputs|dict[str,Outputs]: # Features, logits, probabilities, labels; of a list of layers `Outputs` by layer

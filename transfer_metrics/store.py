@@ -124,7 +124,9 @@ class RowStore:
 
 # %% ../nbs/07_store.ipynb #c9947fb1
 _plain = bool,int,float,str,bytes,tuple
-_foreign = {*sys.stdlib_module_names,'torch','numpy','pandas'} # whose classes count by name
+_libraries = ('torch torchvision numpy pandas PIL sklearn timm transformers tokenizers open_clip sentence_transformers '
+              'datasets pyarrow')
+_foreign = {*sys.stdlib_module_names, *_libraries.split()} # whose classes and functions count by name
 
 def _code(c):
     "Instructions, names and constants of compiled code, without its place in a file"
@@ -174,11 +176,12 @@ def _mentioned(v, module):
 
 def _function(f):
     "What a function's result depends on, as far as that can be seen"
-    telling = {k: v for k,v in _globals(f).items() if _is_telling(v) or _is_table(v)}
-    used = {k: _mentioned(v, f.__module__) for k,v in telling.items()}
     closure = f.__closure__ or ()
     empty = types.CellType()
     captured = [c.cell_contents for c in closure if c!=empty]
+    if _root(f) in _foreign: return [f.__module__, f.__qualname__, captured]
+    telling = {k: v for k,v in _globals(f).items() if _is_telling(v) or _is_table(v)}
+    used = {k: _mentioned(v, f.__module__) for k,v in telling.items()}
     code = _code(f.__code__)
     metric = vars(f).get('metric')
     return [code, f.__defaults__, f.__kwdefaults__, captured, used, metric]

@@ -58,12 +58,25 @@ def found_text(
     if len(counts)<2: raise ValueError(f'scores compare classes, of which at least two are needed; found {found}')
     return found
 
-def _seen(name, model, data, batch_size, **options):
+def _store(folder, name, told):
+    "Where outputs are kept, and what is there; nothing without a folder"
+    from transfer_metrics.model_selection.kept import clear_remains, home_of, kept_in
+    if not folder: return {},None
+    home = home_of(Path(folder), *told)
+    there = kept_in(home, name)
+    if there is None: clear_remains(home)
+    return dict(store=home),there
+
+def _seen(name, model, data, batch_size, folder, **options):
     "Outputs of a model on the share of the data that this process has"
     from torch.utils.data import DataLoader
     from transfer_metrics.distributed import shard
     from transfer_metrics.models import outputs
     part = shard(data)
+    told = [model, part, batch_size, options.get('layer')]
+    store,there = _store(folder, name, told)
+    if there is not None: return there
+    options |= store
     if hasattr(model, 'prepare'): # from a library, with its own preprocessing
         options = dict(options, forward=model.forward)
         return outputs(model.model, model.batches(part, batch_size), name=name, **options)
@@ -98,19 +111,22 @@ def model_outputs(
     batch_size:int, # Images in a batch
     *,
     found:Callable[[str],None], # Is told what the data hold and how much there is to do
+    store:str='', # Folder where outputs are kept, '' for none
     **options:Any, # Of `outputs`
 ) -> dict[str,Any]: # `Outputs` by name of the model, or the exception with which it failed
     "Outputs of models, each on data preprocessed as its weights want it"
+    from transfer_metrics.progress import tqdm
     specs = names_in(names)
     outs: dict[str,Any] = {}
-    for spec in specs:
+    silent = len(specs)<2 or not options.get('progress')
+    for spec in tqdm(specs, unit='model', disable=silent):
         name,m,wanted = _model(spec, weights)
         if name in outs: raise ValueError(f'the names of --models must differ, got {name} twice')
         images = data.load(wanted, _as_it_is if hasattr(m, 'prepare') else None)
         if not outs:
             found(found_text(images, 'images'))
             found(_work(len(specs), len(images)))
-        try: outs[name] = _seen(name, m, images, batch_size, **options)
+        try: outs[name] = _seen(name, m, images, batch_size, store, **options)
         except (RuntimeError, ValueError) as e: outs[name] = e # reported in its rows; the other models go on
     return outs
 

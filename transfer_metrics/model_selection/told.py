@@ -29,10 +29,13 @@ def told_of_model(
     "What the outputs of a model depend on, besides the data"
     if isinstance(m, Outputs): return [m._items(), m.source and m.source._items()]
     if isinstance(m, str) and library_of(m):
-        weights = m.partition('=')[2]
-        return m,_of_file(Path(weights)) if weights else None
-    if not is_path(m): return m
-    path = Path(m)
+        named,_,weights = m.partition('=')
+        local = Path(named.partition(':')[2]) # a folder that `save_pretrained` wrote
+        return m,[_of_files(p) for p in (local,Path(weights)) if p.name and p.exists()]
+    return _of_files(Path(m)) if is_path(m) else m
+
+def _of_files(path):
+    "Path, size and time of a file, or of those in a folder"
     files = [path] if path.is_file() else sorted(path.iterdir())
     return [_of_file(f) for f in files]
 
@@ -56,6 +59,7 @@ def told_of_data(
     if isinstance(loader, Iterator):
         raise ValueError('`store` needs data that can be read twice, such as a DataLoader or a list of batches; '
                          '`loader` is a generator or another iterator')
+    if isinstance(loader, (str,PathLike)) and Path(loader).exists(): return _of_files(Path(loader))
     if not isinstance(loader, DataLoader): return loader
     sampler = loader.sampler
     drawn = type(sampler),_of_sampler(sampler)
