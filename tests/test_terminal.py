@@ -173,6 +173,7 @@ at_once = [
     'accuracy --model resnet18 --known {d}/split --new {d}',
     'accuracy --known-outputs {d}/y.npy --new-outputs {d}/y.npy',
     'invariance --models resnet18 --images {d}/split',
+    'study correlation --models resnet18 --images {d}/split',
     'curves {d}/c.csv --by init']
 
 def test_refused_at_once(tmp_path):

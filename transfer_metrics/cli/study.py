@@ -17,7 +17,8 @@ from .answers import Answer
 from .common import as_options, classifiers, command, names_in, numbers_in, one_thread
 from .common import saved_outputs
 from .inputs import check_device, check_models, check_names, digits_models, score_names
-from .names import check_channels, check_choices, check_module, check_saved, check_weights
+from .names import check_channels, check_choices, check_images, check_module, check_saved
+from .names import check_weights
 from .study_tables import show_study
 from .tables import told
 from .study_words import study_words
@@ -199,7 +200,9 @@ def _check(o):
     check_weights(o.models, o.weights)
     check_channels(o.mean, o.std)
     for path in names_in(o.outputs)+names_in(o.test_outputs): check_saved(path)
-    for option in ('images','test_images','train_images'): existing(getattr(o, option), option.replace('_', '-'))
+    for option in ('images','test_images','train_images'):
+        existing(getattr(o, option), option.replace('_', '-'))
+        check_images(getattr(o, option), option.replace('_', '-'), empty=True)
     _sizes(o)
     check_device(o.device)
 

@@ -44,8 +44,11 @@ def correlation_words(
     rows,where = _of_reading(table)
     said = []
     for (model,method),o in rows.groupby(['model','method'], sort=False):
-        best = o.loc[o.value.idxmax()]
         who = model if table.method.nunique()==1 else f'{model}, {method}'
+        if o.value.isna().all():
+            said.append(f'{who}: accuracy, or every score, is the same on all tasks, and nothing can be correlated.')
+            continue
+        best = o.loc[o.value.idxmax()]
         first = f'{who}: {best.score} predicts accuracy best {where}, correlation {_text(best)}{_none_words(best)}.'
         said.append(first+_near_words(_near(o, best)))
     more = len(said)-4
@@ -87,14 +90,23 @@ def convergence_words(
     return said
 
 # %% ../../nbs/cli/12_study_words.ipynb #90bb50d0
+def _choice_words(costs):
+    "What the first choice of a score costs where there is no order to compare"
+    if costs.value.isna().all(): return 'No score gives the models different values: none of them chooses.'
+    best = costs.loc[costs.value.idxmin()]
+    few = f'With {best.models} models no order can be compared'
+    return f'{few}; the first choice of {best.score} costs least, {_text(best, 3)} of accuracy.'
+
 def selection_words(
     table:Any, # Data frame as of `selection`
 ) -> list[str]: # Sentences
     "Which score chooses best among the models, and what its choice costs"
     from transfer_metrics.model_selection.tables import is_baseline
     rows = table[table.statistic=='weighted_kendall']
+    costs = table[table.statistic=='regret@1']
+    if rows.value.isna().all(): return [_choice_words(costs)]
     best = rows.loc[rows.value.idxmax()]
-    cost = table[(table.statistic=='regret@1') & (table.score==best.score)].iloc[0]
+    cost = costs[costs.score==best.score].iloc[0]
     what = f'{best.score} orders the {best.models} models best, weighted Kendall {_text(best)}'
     lost = f'its first choice costs {_text(cost, 3)} of accuracy'
     said = [f'{what}; {lost}.{_near_words(_near(rows, best))}']
