@@ -32,6 +32,7 @@ from . import pooling as pooling
 from . import progress as progress
 from . import public as public
 from . import reading as reading
+from . import running as running
 from . import samples as samples
 from . import state as state
 from . import stats as stats
