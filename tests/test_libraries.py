@@ -220,6 +220,32 @@ def test_pictures_by_name(tmp_path):
           '--no-progress', '--json', str(found)])
     assert 'resnet10t' in json.dumps(json.loads(found.read_text()))
 
+@pytest.mark.filterwarnings('ignore')
+def test_one_loader_for_all_commands(tmp_path, capsys):
+    "Models of libraries answer stored images as they answer pictures, in every command that takes models"
+    timm = pytest.importorskip('timm')
+    transformers = pytest.importorskip('transformers')
+    from transfer_metrics.cli.common import classifiers
+    from transfer_metrics.cli.main import main
+    config = transformers.ViTConfig(**transformer, **image, num_labels=3)
+    transformers.ViTForImageClassification(config).save_pretrained(tmp_path/'vit')
+    transformers.ViTImageProcessor(size=dict(height=32, width=32)).save_pretrained(tmp_path/'vit')
+    bytes_ = torch.randint(0, 256, (6, 3, 32, 32), dtype=torch.uint8)
+    model, = classifiers(f'hf:{tmp_path/"vit"}', 'DEFAULT', [], []).values()
+    adapted = open_model(f'hf:{tmp_path/"vit"}')
+    pictures = [Image.fromarray(x.permute(1, 2, 0).numpy()) for x in bytes_]
+    with torch.no_grad(): expected = adapted.model.eval()(adapted.prepare(pictures)).logits
+    same(outputs(model, (bytes_, labels), **quiet).logits, expected)
+    small, = classifiers('timm:resnet10t', 'none', [.5]*3, [.5]*3).values()
+    assert isinstance(small[1], type(timm.create_model('resnet10t')))
+    for i,x in enumerate(pictures*4):
+        folder = tmp_path/('known' if i<16 else 'new')/labels[i%6]
+        folder.mkdir(parents=True, exist_ok=True)
+        x.save(folder/f'{i}.png')
+    args = ['--known', str(tmp_path/'known'), '--new', str(tmp_path/'new'), '--no-progress']
+    main(['accuracy', '--model', f'hf:{tmp_path/"vit"}', *args])
+    assert 'vit' in capsys.readouterr().out
+
 def test_missing_library(monkeypatch):
     from transfer_metrics import model_names
     monkeypatch.setattr(model_names, 'find_spec', lambda name: None)
