@@ -40,6 +40,7 @@ from . import store as store
 from . import streaming as streaming
 from . import torchmetrics as torchmetrics
 from . import transferability as transferability
+from . import words as words
 from .cards import Card as Card
 from .cards import card as card
 from .datasets.digits import digits_loaders as digits_loaders

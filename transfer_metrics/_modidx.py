@@ -4881,4 +4881,11 @@ d = { 'settings': { 'branch': 'main',
                                                             'transfer_metrics.transferability.transrate._sum_log1p': ( 'transferability/transrate.html#_sum_log1p',
                                                                                                                        'transfer_metrics/transferability/transrate.py'),
                                                             'transfer_metrics.transferability.transrate.transrate': ( 'transferability/transrate.html#transrate',
-                                                                                                                      'transfer_metrics/transferability/transrate.py')}}}
+                                                                                                                      'transfer_metrics/transferability/transrate.py')},
+            'transfer_metrics.words': { 'transfer_metrics.words._by_layer': ('words.html#_by_layer', 'transfer_metrics/words.py'),
+                                        'transfer_metrics.words._check_sentences': ( 'words.html#_check_sentences',
+                                                                                     'transfer_metrics/words.py'),
+                                        'transfer_metrics.words._states': ('words.html#_states', 'transfer_metrics/words.py'),
+                                        'transfer_metrics.words._tokenizer': ('words.html#_tokenizer', 'transfer_metrics/words.py'),
+                                        'transfer_metrics.words.word_outputs': ('words.html#word_outputs', 'transfer_metrics/words.py'),
+                                        'transfer_metrics.words.word_rows': ('words.html#word_rows', 'transfer_metrics/words.py')}}}
