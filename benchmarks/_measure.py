@@ -50,6 +50,21 @@ def report(title, runs, cpu=None, extra=None):
     for what,got,most in ('CPU s',ours.cpu,cpu),('extra MiB',ours.extra,extra):
         if most is not None: print(f'  budget {most:g} {what}: {got:.3g}, {"kept" if got<=most else "EXCEEDED" if got>most else "not measured"}')
 
+def ridge_floor(x, c, parts=5):
+    "The arithmetic of a ridge probe alone: half a Gram matrix, for each part its eigenvectors and products with the classes"
+    import torch
+    from transfer_metrics.linalg import add_gram, symmetric
+    v = torch.from_numpy(x).double()
+    n,d = v.shape
+    G = v.new_zeros(d, d)
+    for rows in v.split(512): add_gram(G, rows)
+    symmetric(G)
+    sums = torch.ones(d, c).double()
+    for _ in range(parts):
+        _,V = torch.linalg.eigh(G)
+        head = V@(V.T@sums)
+        v[:n//parts]@head
+
 def machine():
     "One line about the machine"
     import torch

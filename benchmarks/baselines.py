@@ -1,7 +1,7 @@
 "Neighbours and linear probe of 10,000 x 768 features in float32, 100 classes: `python benchmarks/baselines.py [n d c]`"
 import sys
 
-from _measure import gaussian_features, machine, measure, report
+from _measure import gaussian_features, machine, measure, report, ridge_floor
 import numpy as np
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import cross_val_score
@@ -32,6 +32,7 @@ def overlapping(n, d, c):
 def logistic(title, x, y):
     "Ours beside scikit-learn's at its usual tolerance, and at one at which its answers are those at the minimum"
     runs = [measure('logistic', linear_probe, x, y, head='logistic')]
+    runs.append(measure('logistic, exact', linear_probe, x, y, head='logistic', exact=True, repeat=1))
     runs.append(measure('scikit-learn, tol=1e-4', their_probe, x, y, LogisticRegression(), repeat=1))
     runs.append(measure('scikit-learn, tol=1e-6', their_probe, x, y, LogisticRegression(tol=1e-6, max_iter=1000), repeat=1))
     report(title, runs)
@@ -45,6 +46,7 @@ def main(n=10_000, d=768, c=100):
     runs = [measure('knn', knn, x, y), measure('scikit-learn', their_knn, x, y), measure('half a product, float64', lambda x: float((x[:len(x)//2]@x.T)[0,0]), x.astype(np.float64)), measure('half a product, float32', lambda x: float((x[:len(x)//2]@x.T)[0,0]), x)]
     report(f'knn, {n:,} x {d}, {c} classes', runs, of_knn)
     runs = [measure('ridge chosen', linear_probe, x, y), measure('ridge 1', linear_probe, x, y, ridge=1.), measure('one at a time', linear_probe, x, y, folds=None)]
+    runs.append(measure('Gram, eigenvectors, products', ridge_floor, x, c))
     if not large: runs.append(measure('scikit-learn, ridge 1', their_probe, x.astype(np.float64), y))
     report('linear probe, 5 folds', runs, of_probe)
     if large: return

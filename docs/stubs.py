@@ -15,6 +15,7 @@ contract = (
     'Metric', 'metric', 'metrics', 'registry', 'card', 'Card', 'Estimate',
     'Outputs', 'outputs', 'stratified_subset',
     'score_models', 'rank', 'agreement', 'plot_ranking', 'plot_agreement', 'aggregate', 'select_features', 'best_layer', 'plot_layers',
+    'chance', 'Chance', 'jackknife', 'Jackknife', 'score_difference', 'ScoreDifference', 'p_best', 'select_model',
     'Curve', 'lexp', 'speedup', 'relative_reduction', 'bootstrap', 'compare_curves', 'plot_transfer',
     'loss_data_curve', 'LossDataEstimator', 'compute_metrics', 'metrics_table', 'render_curve', 'render_latex', 'represent',
     'rotate', 'jigsaw', 'effective_invariance', 'rotation_invariance', 'jigsaw_invariance', 'rotation_prediction', 'jigsaw_prediction',

@@ -18,7 +18,7 @@ ends = {
     'invariance/cot._cheapest_path': 'the way back from a class that was reached to where the search began',
     'invariance/views._draw': 'orders of ten things or more, drawn until there are as many different ones as are asked for',
     'invariance/weather._plasma': 'the step is halved',
-    'loss_data/sample_complexity.refine_bracket': 'each turn measures a size between the two ends, which is then one of them',
+    'loss_data/refine.refine_bracket': 'each turn measures a size between the two ends, which is then one of them',
     'loss_data/sampling._apportion': 'each turn fills a place, and there are no more to fill than places',
     'loss_data/threads._work': 'each turn takes a task away',
     'loss_data/threads._heard': 'each thread tells when it ends',

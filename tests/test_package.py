@@ -106,8 +106,10 @@ def test_document_keeps_sections():
     assert tm.leep.__doc__==before
 
 def examples(name):
-    "The doctests of the docstring of a public name, and of the methods of a class"
-    obj = getattr(tm, name)
+    "The doctests of the docstring of a name at top level, and of the methods of a class"
+    return examples_of(getattr(tm, name), name)
+
+def examples_of(obj, name):
     own = vars(sys.modules[getattr(obj, '__module__', 'transfer_metrics')])   # what its module imports, such as torch
     at_hand = own | {k: getattr(tm, k) for k in top} | {'__name__': '__main__', 'tm': tm}
     found = doctest.DocTestFinder(recurse=inspect.isclass(obj)).find(obj, name, globs=at_hand)
@@ -123,6 +125,21 @@ def test_example(name):
         said = []
         result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(o, out=said.append)
         assert not result.failed, ''.join(said)
+
+def by_area(module):
+    "What a module exports and the top level does not"
+    home = import_module(module)
+    for name in getattr(home, '__all__', ()):
+        obj = getattr(home, name)
+        if getattr(obj, '__module__', '')==module and getattr(tm, name, None) is not obj: yield name,obj
+
+@pytest.mark.parametrize('module', modules)
+def test_example_by_area(module):
+    for name,obj in by_area(module):
+        for o in examples_of(obj, name):
+            said = []
+            result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(o, out=said.append)
+            assert not result.failed, ''.join(said)
 
 def test_some_examples(): assert not {'leep', 'nce', 'h_score', 'logme'} & set(without_example())
 

@@ -1,5 +1,5 @@
 "The command line as a user meets it: widths, the answer, files of results, what is refused and how soon, help, an interruption"
-import io, json, os, re, subprocess, sys
+import io, json, os, re, shlex, subprocess, sys
 from contextlib import redirect_stderr, redirect_stdout
 from html.parser import HTMLParser
 from pathlib import Path
@@ -31,13 +31,15 @@ def arrays(tmp_path_factory):
     pd.DataFrame(rows).to_csv(d/'curves.csv', index=False)
     return d
 
-def run(line, width=80):
+def run(line, width=80): return run_args(*line.split(), width=width)
+
+def run_args(*args, width=80):
     "Status, stdout and stderr of a command line"
     before = os.environ.get('COLUMNS')
     os.environ['COLUMNS'] = str(width)
     try:
         with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
-            try: status = main(line.split())
+            try: status = main(list(args))
             except SystemExit as e: status = e.code
     finally:
         if before is None: del os.environ['COLUMNS']
@@ -162,16 +164,28 @@ at_once = [
     'study correlation --metrics lepp',
     'study correlation --methods tune',
     'study correlation --classes few',
-    'study correlation --sources all,middle']
+    'study correlation --sources all,middle',
+    'rank --models resnet18 --images {d}/split',
+    'rank --models resnet18 --images {d}/split/train',
+    'rank --outputs {d}/y.npy',
+    'accuracy --model resnet18 --known {d}/split --new {d}',
+    'accuracy --known-outputs {d}/y.npy --new-outputs {d}/y.npy',
+    'invariance --models resnet18 --images {d}/split',
+    'curves {d}/c.csv --by init']
 
-def test_refused_at_once():
+def test_refused_at_once(tmp_path):
     "What is wrong with names and options is said before anything heavy is imported, torch above all"
     code = """import sys, json
 from transfer_metrics.cli.main import main
 heavy = 'torch','torchvision','scipy','sklearn','matplotlib'
 for line in json.loads(sys.argv[1]): print(main(line.split()), *(k for k in heavy if k in sys.modules))
 """
-    r = subprocess.run([sys.executable, '-c', code, json.dumps(at_once)], capture_output=True, text=True, check=True)
+    (tmp_path/'split'/'train'/'owl').mkdir(parents=True)
+    (tmp_path/'split'/'train'/'owl'/'1.png').touch()
+    np.save(tmp_path/'y.npy', np.zeros(3))
+    (tmp_path/'c.csv').write_text('init,accuracy\na,.5\n')
+    lines = json.dumps([o.format(d=tmp_path) for o in at_once])
+    r = subprocess.run([sys.executable, '-c', code, lines], capture_output=True, text=True, check=True)
     assert r.stdout.splitlines()==['2']*len(at_once), r.stderr
     assert len(r.stderr.splitlines())==len(at_once)
 
@@ -203,6 +217,56 @@ def test_one_long_table(arrays):
     assert 'no interval: one run' in ' '.join(out.split()) and 'nan' not in out
     status,_,err = run(f'curves {arrays}/noise.csv --by init')
     assert status==2 and 'is not a csv file of UTF-8 text' in err
+
+@pytest.mark.filterwarnings('default')
+def test_next_command_can_be_copied(arrays):
+    "With every option that this one needed, and quoted"
+    table = arrays/'my curves.csv'
+    frame = pd.read_csv(arrays/'curves.csv').assign(seed=1)
+    again = frame.assign(seed=2, accuracy=frame.accuracy+.01)
+    pd.concat([frame,again]).to_csv(table, index=False, sep=';', decimal=',')   # as a spreadsheet in German writes it
+    status,out,_ = run_args('curves', str(table), '--n', 'train_size', '--perf', 'accuracy', '--by', 'init', '--no-progress')
+    assert status==0
+    assert '--run seed, which tells them apart' in ' '.join(out.split())
+    following = ' '.join(out[out.index('Next:')+5:out.index('Page:')].replace('\\\n', ' ').split())
+    program,*args = shlex.split(following)
+    assert program=='transfer-metrics' and args[-2:]==['--run','seed']
+    status,out,_ = run_args(*args, '--n-boot', '100', '--no-progress')
+    assert status==0 and 'scratch: 2 runs' in out
+
+@pytest.mark.filterwarnings('default')
+def test_wide_table(arrays):
+    wide = arrays/'wide.csv'
+    pd.read_csv(arrays/'curves.csv').pivot(index='train_size', columns='init', values='accuracy').to_csv(wide)
+    status,_,err = run(f'curves {wide} --n train_size')
+    assert status==2 and '--perf WITHOUT,WITH' in err and 'train_size, pretrained, scratch' in err
+    status,out,_ = run(f'curves {wide} --n train_size --perf pretrained,scratch --no-progress')
+    assert status==0
+    assert 'starts worse by 0.200' in ' '.join(out.split())
+
+@pytest.mark.filterwarnings('default')
+def test_equal_models(arrays):
+    "Of two that are equal by every score there is no first"
+    status,out,_ = run(f'rank --features one={arrays}/good.npy,two={arrays}/good.npy --labels {arrays}/y.csv --no-progress')
+    assert status==0
+    assert 'one and two are equal by all' in out
+    assert 'below the first' not in out
+
+def test_outputs_of_other_classes(arrays, monkeypatch):
+    "A network of three classes is not tried on a folder of two"
+    from PIL import Image
+    for k in ('cat','dog'):
+        (arrays/'pets'/k).mkdir(parents=True, exist_ok=True)
+        Image.new('RGB', (4,4)).save(arrays/'pets'/k/'1.png')
+    (arrays/'three_classes.py').write_text('from torch import nn\ndef net(): return nn.Sequential(nn.Flatten(), nn.Linear(48, 3))\n')
+    monkeypatch.syspath_prepend(arrays)
+    monkeypatch.chdir(arrays)
+    line = 'accuracy --model three_classes:net --known pets --new pets --no-progress'
+    status,out,err = run(line)
+    assert (status,out)==(2,'')
+    assert 'net has 3 outputs, but pets has 2 classes' in err and '--classes' in err
+    status,out,_ = run(f'{line} --classes bird,cat,dog --n-boot 0')
+    assert status==0 and 'cat 1, dog 1' in out
 
 def test_messages_name_options(arrays):
     "What a warning advises is an option"

@@ -30,6 +30,7 @@ class LinearAnswers(NamedTuple):
     tie:float # Logits that are no further apart are equal
     off:float # How far the last step moved logits, relative to the largest
     steps:int # Steps taken
+    enough:bool # Whether no more answers are open than may be
 
 def _margins(logits):
     "By how much the largest logit of each sample exceeds the next, from logits of shape `[c, m]`"
@@ -39,7 +40,9 @@ def _margins(logits):
 
 class _Answers:
     "Answers of one head, as far as they are decided"
-    def __init__(self, rows, on):
+    def __init__(self, rows, on, share=0.):
+        judged = rows.stop-rows.start
+        self.allowed = int(share*judged) if judged>=1000 else 0
         self.rows = rows
         self.on = slice(None) if on.all() else on
         self.c = len(on)
@@ -71,7 +74,7 @@ class _Answers:
         self.off = float(spread.max())/size if size else 0.
         self.rests = self.off<noise/10
 
-    def decided(self): return len(self.moves)>2 and not self.open.any()
+    def decided(self): return len(self.moves)>2 and int(self.open.sum())<=self.allowed
 
     def result(self):
         "What is known at the end"
@@ -79,7 +82,8 @@ class _Answers:
         if self.rests: open = open&(self.margins<=self.tie) # at the minimum
         logits = torch.full((self.c,len(open)), -math.inf, dtype=torch.float64, device=open.device)
         logits[self.on] = self.logits.double()
-        return LinearAnswers(logits.T, open, self.tie, self.off, len(self.moves))
+        enough = int(open.sum())<=self.allowed
+        return LinearAnswers(logits.T, open, self.tie, self.off, len(self.moves), enough)
 
 # %% ../nbs/16_answers.ipynb #9ac64de3
 def _descend(fit, heads, noise, most, last):
@@ -101,7 +105,7 @@ def _restart(fit, heads, shared):
     logits = fit.restart(shared)
     for i,o in enumerate(heads): o.start = o.own(logits[i])
 
-def _answers(data, C, max_iter):
+def _answers(data, C, max_iter, share=0.):
     "Answers of each head"
     single = shared_samples(data, C, torch.float32)
     per = max(1, 128//data.on.shape[1])
@@ -109,7 +113,7 @@ def _answers(data, C, max_iter):
         some = data.some(group.tolist())
         fit = HeadSteps(some, single, C)
         each = zip(some.judge, some.on[...,0], strict=True)
-        every = [_Answers(rows, on) for rows,on in each]
+        every = [_Answers(rows, on, share) for rows,on in each]
         left = _descend(fit, every, 3e-4, 100, False)
         if left:
             _restart(fit, left, single)
@@ -128,6 +132,7 @@ def linear_answers(
     *,
     C:float=1., # Weight of the data against the penalty on the weights of standardised features
     max_iter:int=1000, # Most steps in `float64`
+    undecided:float=0., # Share of answers that may stay open where there are a thousand or more
 ) -> LinearAnswers: # Logits and how sure their order is
     """Classes of samples by a logistic head, which is fitted until they are decided
 
@@ -137,21 +142,21 @@ def linear_answers(
     [0, 1]
     """
     data = one_head(x, y, t, c)
-    return next(_answers(data, C, max_iter))
+    return next(_answers(data, C, max_iter, undecided))
 
 # %% ../nbs/16_answers.ipynb #ac9311a5
 def _one_class(y, m, c):
     "Answers of a head that knows only one class"
     logits = torch.full((m, c), -math.inf, dtype=torch.float64, device=y.device)
     logits[:,y[0]] = 0
-    return LinearAnswers(logits, logits.new_zeros(m, dtype=torch.bool), 0., 0., 0)
+    return LinearAnswers(logits, logits.new_zeros(m, dtype=torch.bool), 0., 0., 0, True)
 
-def _each(x, y, judge, c, C, max_iter):
+def _each(x, y, judge, c, **options):
     "Answers for each range of samples, one head after the other"
     for rows in judge:
         others = torch.ones_like(y, dtype=torch.bool)
         others[rows] = False
-        yield linear_answers(x[others], y[others], x[rows], c, C=C, max_iter=max_iter)
+        yield linear_answers(x[others], y[others], x[rows], c, **options)
 
 def _ranges(fold):
     "The range of each part that has samples, once they are in order"
@@ -169,6 +174,7 @@ def fold_answers(
     *,
     C:float=1., # Weight of the data against the penalty on the weights of standardised features
     max_iter:int=1000, # Most steps in `float64`
+    undecided:float=0., # Share of a part's answers that may stay open where it has a thousand samples or more
 ) -> Iterator[tuple[Tensor,LinearAnswers]]: # For each part that has samples: their numbers, and their answers
     """Classes of the samples of each part by a logistic head that is fitted to the other parts
 
@@ -187,7 +193,8 @@ def fold_answers(
     longest = max(rows.stop-rows.start for rows in every)
     data = None
     if judge==every and len(x)-longest>=x.shape[1]: data = heads_of_parts(x, y, judge, c)
-    found = _answers(data, C, max_iter) if data else _each(x, y, judge, c, C, max_iter)
+    if data: found = _answers(data, C, max_iter, undecided)
+    else: found = _each(x, y, judge, c, C=C, max_iter=max_iter, undecided=undecided)
     for rows in every:
         if rows in judge: answers = next(found)
         else: answers = _one_class(_outside(y, rows), rows.stop-rows.start, c)

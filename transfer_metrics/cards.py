@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 from .public import argument_comments
 from .registry import Metric, resolve
 
@@ -23,6 +24,18 @@ def _call(m:Metric) -> str:
     given = ', '.join([*m.args,*options])
     prefix = 'tm.' if m.area else ''
     return f'`{prefix}{m.name}({given})`'
+
+def _data(m:Metric) -> dict[str,str]:
+    "What each datum is; and of what class, where it must be of one"
+    said = argument_comments(m.f)
+    given = inspect.signature(m.f).parameters
+    return {f'`{a}`': said.get(a, '')+_class(given[a].annotation) for a in m.args}
+
+def _class(kind) -> str:
+    "The end of the description of an argument that must be of the class `kind`, '' where others will do"
+    if not isinstance(kind, type) or kind in (Any,inspect.Parameter.empty): return ''
+    prefix = 'tm.' if kind.__module__.startswith('transfer_metrics.') else ''
+    return f'; a `{prefix}{kind.__name__}`'
 
 def _gives(m:Metric) -> str:
     "Unit, range and direction of its value"
@@ -51,10 +64,8 @@ def _avoid(m:Metric) -> str:
 def _rows(m:Metric) -> dict[str,str]:
     "What stands on the card, by row; in Markdown"
     title,*_ = (inspect.getdoc(m.f) or '').split('\n')
-    said = argument_comments(m.f)
-    data = {f'`{a}`': said.get(a, '') for a in m.args}
     rows = {'is': title, 'call': _call(m)}
-    rows |= data
+    rows |= _data(m)
     rows |= {'gives': _gives(m), 'costs': m.cost, 'not when': _avoid(m)}
     link = re.search(r'\((https?:[^)]*)\)', m.source)
     if not link or link[1] not in title: rows['paper'] = m.source

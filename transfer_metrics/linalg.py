@@ -299,6 +299,18 @@ class Moments:
             both = getattr(self, k)+getattr(moved, k)
             setattr(m, k, both)
         return m
+    def relabelled(self,
+        x:Tensor, # The same samples, shape `[n, d]`
+        y:Tensor, # Their new class codes, shape `[n]`
+    ) -> 'Moments': # New moments, which share the Gram matrix
+        "The moments of the same samples with other classes; not for second moments by class"
+        m = copy(self)
+        m.counts = torch.zeros_like(self.counts)
+        m.sums = torch.zeros_like(self.sums)
+        for s in chunks(x, 2**20):
+            v = x[s].double()-self.shift
+            m._add_sums(v, y[s])
+        return m
 
 # %% ../nbs/02_linalg.ipynb #05471a84
 def mean_shift(

@@ -9,10 +9,12 @@ __all__ = ['curves']
 
 # %% ../../nbs/cli/04_curves.ipynb #a533385a
 from functools import partial
-from typing import Any
+from shlex import quote
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 from fastcore.meta import delegates
 from .answers import Answer
-from .common import command
+from .common import command, names_in
 from .inputs import check_file, metric_args, read_table
 from .words import estimate_text, saving_words
 
@@ -27,29 +29,84 @@ def _check_columns(frame, names, path):
     raise ValueError(f'{path} must have the columns {", ".join(names)}; it lacks {", ".join(missing)}, it has {there} '
                      '(--n, --perf and --run name them)')
 
-def _parts(base, transfer, by, without):
-    "The rows without and with transfer by what they are called"
-    frame = read_table(base)
-    if transfer: return {str(base): frame, str(transfer): read_table(transfer)}
-    _check_columns(frame, [by], base)
-    values = list(dict.fromkeys(frame[by].astype(str)))
+class _Side(NamedTuple):
+    "Learning without transfer, or with it"
+    name:str # what it is called
+    frame:Any # a row a measurement
+    perf:str # column of performance
+
+def _two_columns(frame, n, names, path):
+    "The sides of a wide table, which has a column of performance for each"
+    _check_columns(frame, [n, *names], path)
+    return [_Side(k, frame.drop(columns=[o for o in names if o!=k]), k) for k in names]
+
+def _two_values(frame, o):
+    "The sides of a long table, told apart by a column"
+    _check_columns(frame, [o.by, o.n, o.perf], o.base)
+    told = frame[o.by].astype(str)
+    values = list(dict.fromkeys(told))
     if len(values)!=2:
         shown = ', '.join(values[:8])
-        raise ValueError(f'--by {by} must have two values, without and with transfer, got {len(values)}: {shown}')
-    first = without or values[0]
+        raise ValueError(f'--by {o.by} must have two values, without and with transfer, got {len(values)}: {shown}')
+    first = o.without or values[0]
     if first not in values: raise ValueError(f'--without must be {" or ".join(values)}, got {first!r}')
-    ordered = sorted(values, key=lambda o: o!=first)
-    return {k: frame[frame[by].astype(str)==k] for k in ordered}
+    ordered = sorted(values, key=lambda v: v!=first)
+    return [_Side(k, frame[told==k].drop(columns=o.by), o.perf) for k in ordered]
 
-def _curves(parts, n, perf, run, path, options):
-    "The two curves"
+def _sides(o):
+    "The rows without and with transfer, from one file or two"
+    frame = read_table(o.base)
+    names = names_in(o.perf)
+    if o.by: found = _two_values(frame, o)
+    elif not o.transfer: found = _two_columns(frame, o.n, names, o.base)
+    else: found = [_Side(str(o.base), frame, o.perf), _Side(str(o.transfer), read_table(o.transfer), o.perf)]
+    needed = [o.n, *([o.run] if o.run else [])]
+    for side in found: _check_columns(side.frame, [*needed, side.perf], o.transfer if side.name==o.transfer else o.base)
+    return [_measured(side, o.n) for side in found]
+
+def _measured(side, n):
+    "A side with numbers for sizes and performance, without the rows that lack one"
+    import pandas as pd
+    numbers = {}
+    for k in (n,side.perf):
+        column = side.frame[k]
+        numbers[k] = pd.to_numeric(column, errors='coerce')
+        words = column[numbers[k].isna() & column.notna()]
+        if len(words): raise ValueError(f'{side.name}: column {k} must hold numbers, got {words.iloc[0]!r} in line '
+                                        f'{words.index[0]+2}')
+    return side._replace(frame=side.frame.assign(**numbers))
+
+def _complete(side, n, a):
+    "A side without the rows that lack a number, which is said"
+    there = side.frame.dropna(subset=[n, side.perf])
+    missing = len(side.frame)-len(there)
+    if missing: a.found(f'{side.name}: {missing} of {len(side.frame)} rows lack a number in {n} or {side.perf}, and '
+                        'are left out')
+    return side._replace(frame=there)
+
+def _run_column(side, n, run):
+    "The column that tells runs apart, or `None`; and one that would, where none was named"
+    frame = side.frame
+    if run: return run,''
+    if 'run' in frame: return 'run',''
+    if not frame[n].duplicated().any(): return None,''
+    others = [k for k in frame if k not in (n,side.perf)]
+    apart = [k for k in others if not frame.duplicated([n,k]).any() and frame[k].nunique()<len(frame)]
+    return None,(apart[0] if apart else '')
+
+def _curves(sides, o, a):
+    "The two curves, and a column that tells their runs apart if none was named"
     from transfer_metrics.learning_curves.curve import Curve
     curves = []
-    for part in parts.values():
-        _check_columns(part, [n,perf,*([run] if run else [])], path)
-        column = run or ('run' if 'run' in part else None)
-        curves.append(Curve.from_frame(part, n=n, perf=perf, run=column, **options))
-    return curves
+    hint = ''
+    for side in sides:
+        side = _complete(side, o.n, a)
+        column,hint = _run_column(side, o.n, o.run)
+        options = dict(direction=o.direction, start=o.start)
+        curves.append(Curve.from_frame(side.frame, n=o.n, perf=side.perf, run=column, **options))
+    if hint: a.found(f'Rows of the same {o.n} are averaged to one run; --run {hint}, which tells them apart, gives '
+                     'intervals')
+    return curves,hint
 
 def _found(curves, names):
     "What the data hold"
@@ -57,40 +114,70 @@ def _found(curves, names):
         for name,c in zip(names, curves, strict=True)]
     return f'Without transfer {sides[0]}; with transfer {sides[1]}'
 
+def _common_reasons(table):
+    "The reasons that are given in every row, to be said once below the table; and those of each row without them"
+    reasons = [o.split('; ') if o else [] for o in table.reason]
+    common = [o for o in reasons[0] if all(o in row for row in reasons)]
+    own = ['; '.join(o for o in row if o not in common) for row in reasons]
+    return common,own
+
 def _shown(table):
-    "The table as it is shown: a value with its interval, and why where there is none"
+    "The table as it is shown: a value with its interval"
     text = [estimate_text(r.value, r.lo, r.hi, 3) for r in table.itertuples()]
-    shown = table.assign(value=text)[['metric','value','unit','reason']]
+    shown = table.assign(value=text)[['metric','value','unit']]
     return shown.set_index('metric').rename_axis(None)
+
+def _show(a, table, level, embedded):
+    "The table with its notes"
+    common,own = _common_reasons(table)
+    what = 'What transfer gives on noisy digits' if embedded else 'What transfer gives'
+    ends = f', with {100*level:g} % intervals' if table.lo.notna().any() else ''
+    a.table(f'{what}{ends}', _shown(table))
+    for text in common: a.note(text)
+    for name,text in zip(table.metric, own, strict=True):
+        if text: a.note(f'{name}: {text}')
+    infinite = _open_ends(table)
+    if infinite: a.note(infinite)
 
 # %% ../../nbs/cli/04_curves.ipynb #97ee74d3
 _reading = """Average relative reduction is the headline: the share of the data that transfer saves, averaged over all \
 levels of performance that the two curves cover; 0.86 means that 14 labels do what 100 did. Jumpstart is the head \
 start before any data, asymptotic advantage the difference at the end. Intervals resample the runs."""
 
-def _check(base, transfer, by, n_boot, level, options):
-    "Refuse what does not go together before anything is read"
-    if n_boot<0: raise ValueError(f'--n-boot must be 0 or more, got {n_boot}')
-    if not 0<level<1: raise ValueError(f'--level must be between 0 and 1, got {level}')
-    if transfer and not base: raise ValueError('give the file of learning without transfer as well')
-    if base and not transfer and not by:
-        raise ValueError('give two files, of learning without and with transfer, or one and --by, the column that '
-                         'tells them apart; or none for the embedded example')
-    if by and (transfer or not base): raise ValueError('--by is for one file with both curves')
-    for k,(value,among) in options.items():
-        if value not in among: raise ValueError(f'--{k} must be {" or ".join(among)}, got {value!r}')
-    for path in filter(None, (base,transfer)): check_file(path, '', _formats)
+_choices = dict(direction=('max','min'), start=('zero','first'))
 
-def _next(base, transfer):
+def _check(o):
+    "Refuse what does not go together before anything is read"
+    if o.n_boot<0: raise ValueError(f'--n-boot must be 0 or more, got {o.n_boot}')
+    if not 0<o.level<1: raise ValueError(f'--level must be between 0 and 1, got {o.level}')
+    if o.transfer and not o.base: raise ValueError('give the file of learning without transfer as well')
+    for k,among in _choices.items():
+        value = getattr(o, k)
+        if value not in among: raise ValueError(f'--{k} must be {" or ".join(among)}, got {value!r}')
+    for path in filter(None, (o.base,o.transfer)): check_file(path, '', _formats)
+    two = len(names_in(o.perf))==2
+    if o.by and (o.transfer or two or not o.base): raise ValueError('--by is for one file with both curves in a column')
+    if two and (o.transfer or not o.base): raise ValueError('two columns of --perf are for one file with both curves')
+    if not o.base or o.transfer or o.by or two: return
+    there = ', '.join(map(str, read_table(o.base).columns))
+    raise ValueError('give two files, of learning without and with transfer; or one with --by COLUMN, which tells them '
+                     f'apart, or with --perf WITHOUT,WITH, a column for each; {o.base} has the columns {there}')
+
+_kept = dict(n='n', perf='perf', run='', by='', without='', direction='max', start='zero')
+
+def _next(o, hint=''):
     "The command to go on with"
-    if not base: return 'transfer-metrics curves results.csv --n train_size --perf accuracy --by init'
-    files = f'{base} {transfer}'.strip()
-    return f'transfer-metrics curves {files} --report curves.html'
+    if not o.base: return 'transfer-metrics curves results.csv --n train_size --perf accuracy --by init'
+    files = [quote(k) for k in (o.base,o.transfer) if k]
+    given = [f'--{k} {quote(getattr(o, k))}' for k,default in _kept.items() if getattr(o, k)!=default]
+    more = f'--run {quote(hint)}' if hint else '--report curves.html'
+    return ' '.join(['transfer-metrics curves', *files, *given, more])
 
 def _open_ends(table):
-    "That some intervals have no end, in a line; '' if all have"
+    "That some intervals of finite values have no end, in a line; '' if all have"
     import numpy as np
-    if not np.isinf(table[['lo','hi']].to_numpy(float)).any(): return ''
+    finite = table[np.isfinite(table.value.astype(float))]
+    if not np.isinf(finite[['lo','hi']].to_numpy(float)).any(): return ''
     return 'inf: in some resamples one of the curves never reaches a level of the other'
 
 _groups = {'Columns': 'n perf run by without', 'Reading': 'direction start n_boot level seed'}
@@ -100,13 +187,13 @@ _examples = ['curves', 'curves scratch.csv pretrained.csv --start first',
 @command('base', 'transfer', groups=_groups, examples=_examples, metrics=partial(metric_args, 'learning_curves'))
 @delegates(Answer.deliver)
 def curves(
-    base:str='', # csv or parquet file of learning without transfer, or of both with --by
+    base:str='', # csv or parquet file of learning without transfer, or of both
     transfer:str='', # the same of learning with transfer
     n:str='n', # column of training sizes
-    perf:str='perf', # column of performance
+    perf:str='perf', # column of performance; of one file with a column for each, two: without and with transfer
     run:str='', # column that tells runs apart; by default run if there is one
     by:str='', # column with two values that tell learning without transfer from learning with it
-    without:str='', # which of these is without transfer; by default the first in the file
+    without:str='', # which of these is without transfer; by default the one that comes first
     direction:str='max', # max if a higher performance is better, min for losses
     # data that levels at or below the first value cost: zero for none, first for the smallest size
     start:str='zero',
@@ -118,31 +205,29 @@ def curves(
 ) -> None: # Nothing: a table and the answer on stdout, files where asked for
     "Compare learning with and without transfer; with no arguments, on the embedded digits example"
     options:dict[str,Any] = {k: v for k,v in locals().items() if k!='files'}|files
+    o = SimpleNamespace(**options)
     a = Answer('curves', options)
-    choices = dict(direction=(direction,('max','min')), start=(start,('zero','first')))
-    _check(base, transfer, by, n_boot, level, choices)
+    _check(o)
+    sides = _sides(o) if base else []
+    hint = ''
     from transfer_metrics.datasets.published import digits_curves
     from transfer_metrics.learning_curves.compare import compare_curves, plot_transfer
     if base:
-        parts = _parts(base, transfer, by, without)
-        pair = _curves(parts, n, perf, run, base, dict(direction=direction, start=start))
-        names = list(parts)
+        pair,hint = _curves(sides, o, a)
+        names = [side.name for side in sides]
     else:
         pair = list(digits_curves())
         names = ['from scratch','pretrained']
     a.found(_found(pair, names))
     table = compare_curves(*pair, n_boot=n_boot, coverage=level, seed=seed, progress=progress)
     a.data('comparison', table)
-    what = 'What transfer gives' if base else 'What transfer gives on noisy digits'
-    a.table(f'{what}, with {100*level:g} % intervals', _shown(table))
-    infinite = _open_ends(table)
-    if infinite: a.note(infinite)
+    _show(a, table, level, embedded=not base)
     a.figure('Learning without and with transfer, and what lies between', lambda: plot_transfer(*pair).figure)
     for text in saving_words(table): a.say(text)
-    sides = ' and '.join(str(len(c.runs)) for c in pair)
-    a.rests(f'{sides} runs; levels up to the first value cost {"nothing" if start=="zero" else "the smallest size"} '
+    counts = ' and '.join(str(len(c.runs)) for c in pair)
+    a.rests(f'{counts} runs; levels up to the first value cost {"nothing" if start=="zero" else "the smallest size"} '
             f'(--start {start}).')
     a.explain(_reading)
-    a.next(_next(base, transfer))
+    a.next(_next(o, hint))
     a.page('cli/curves.html')
     a.deliver(**files)

@@ -9,6 +9,7 @@ __all__ = ['loss_data']
 
 # %% ../../nbs/cli/05_loss_data.ipynb #5def0c0c
 from functools import partial
+from shlex import quote
 from types import SimpleNamespace
 from typing import Any
 from fastcore.meta import delegates
@@ -111,7 +112,7 @@ def _work(x, points, o, training):
 def _next(o):
     "The command to go on with"
     if not o.features: return 'transfer-metrics loss-data --features a.npy,b.npy --labels y.npy'
-    given = f'--features {o.features} --labels {o.labels}'
+    given = f'--features {quote(o.features)} --labels {quote(o.labels)}'
     if o.n_seeds<10: return f'transfer-metrics loss-data {given} --n-seeds 10 --store losses.csv'
     return f'transfer-metrics loss-data {given} --report needs.html'
 

@@ -37,12 +37,16 @@ def _cell(text):
     value,*_ = text.lstrip('<>≤≥≈~ ').replace(',', '').split()
     return tag('td', escape(text), class_='number', data_key=value.rstrip('%×'))
 
-def _row(name, values, places):
+def _row(name, texts):
     "A row; `name` has the cells before its values"
-    texts = [cell_text(v, p) for v,p in zip(values, places, strict=True)]
     before = [tag('th', escape(str(o)), scope='row') for o in name]
     cells = [_cell(o) for o in texts]
     return tag('tr', ''.join(before+cells))
+
+def _sides(texts):
+    "The class of each column's heading: that of numbers where all cells that hold anything are numbers"
+    columns = [[o for o in column if o] for column in zip(*texts, strict=True)]
+    return ['number' if column and all(map(is_number, column)) else 'text' for column in columns]
 
 def _headings(frame, plain):
     "Headings of the names of rows, if they have names, and of the columns"
@@ -59,10 +63,15 @@ def table_html(
     plain = isinstance(frame.index, pd.RangeIndex)
     places = [digits if isinstance(digits, int) else digits.get(k, 3) for k in frame.columns]
     rows = []
+    texts = []
     for key,*values in frame.itertuples(name=None):
         name = () if plain else key if isinstance(key, tuple) else (key,)
-        rows.append(_row(name, values, places))
-    buttons = [tag('th', tag('button', escape(o)), scope='col') for o in _headings(frame, plain)]
+        texts.append([cell_text(v, p) for v,p in zip(values, places, strict=True)])
+        rows.append(_row(name, texts[-1]))
+    headings = list(_headings(frame, plain))
+    sides = _sides(texts) or ['text']*frame.shape[1]
+    sides = ['text']*(len(headings)-len(sides))+sides
+    buttons = [tag('th', tag('button', escape(o)), scope='col', class_=s) for o,s in zip(headings, sides, strict=True)]
     head = tag('thead', tag('tr', ''.join(buttons)))
     body = tag('tbody', '\n'.join(rows))
     table = tag('table', head+'\n'+body)
@@ -112,9 +121,9 @@ table { border-collapse: collapse; width: 100%; font-size: .88rem; font-variant-
   overflow-wrap: normal; }
 th, td { padding: .3rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 tbody tr:last-child > * { border-bottom: 0; } tbody th { font-weight: 500; white-space: nowrap; }
-.number { text-align: right; white-space: nowrap; } .facts td { overflow-wrap: anywhere; }
+.number { text-align: right; } td.number { white-space: nowrap; } .facts td { overflow-wrap: anywhere; }
 thead button { font: inherit; font-weight: 600; color: inherit; background: none; border: 0; padding: 0;
-  cursor: pointer; text-align: left; } th[aria-sort=ascending] button::after { content: " \\2191"; }
+  cursor: pointer; text-align: inherit; } th[aria-sort=ascending] button::after { content: " \\2191"; }
 th[aria-sort=descending] button::after { content: " \\2193"; }
 figure { margin: 1.5rem 0; } img { max-width: 100%; background: #fff; border-radius: 6px; display: block; }
 pre { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; padding: .7rem; }

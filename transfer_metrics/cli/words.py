@@ -49,12 +49,24 @@ def _first(ranks, names):
     won = {m: [k for k in names if ranks.loc[m,k]==best[k]] for m in ranks.index}
     return {m: ks for m,ks in won.items() if ks}
 
+def _leaders(ranks):
+    "The models with the best mean rank"
+    best = ranks['mean'].iloc[0]
+    return list(ranks.index[ranks['mean']==best])
+
+def _tied_words(ranks, tied, names):
+    "That several are first"
+    which = f'which of {"the two" if len(tied)==2 else "them"} is better, they do not say'
+    differ = (ranks.loc[tied, names].nunique()>1).any()
+    if differ: return f'{listed(tied)} share the best mean rank of {len(names)} scores: {which}.'
+    by = f'all {len(names)} scores' if len(names)>1 else f'{names[0]}, the only score'
+    return f'{listed(tied)} are equal by {by}: {which}.'
+
 def _won_words(ranks, names):
     "Who is first by what"
     won = _first(ranks, names)
-    leader = ranks.index[0]
-    tied = [m for m in ranks.index if ranks['mean'][m]==ranks['mean'][leader]]
-    if len(tied)>1: return f'{listed(tied)} share the best mean rank.'
+    leader,*others = _leaders(ranks)
+    if others: return _tied_words(ranks, [leader, *others], names)
     mine = won.pop(leader, [])
     n = len(names)
     if n==1: return f'{leader} is first by {names[0]}, the only score.'
@@ -69,21 +81,25 @@ def _below_words(ranks, names):
     from transfer_metrics.model_selection.tables import is_baseline
     from transfer_metrics.stats import kendall
     n = len(ranks)
-    if n==2: return 'With 2 models there is no order below the first.'
-    if n<5:
-        ways = math.factorial(n-1)
-        return (f'With {n} models the order below the first proves nothing: two rankings agree on it by chance in 1 of '
+    first = len(_leaders(ranks))
+    below = ranks.iloc[first:]
+    if first>1 and len(below)<2: return ''
+    them = 'the first' if first==1 else f'these {first}'
+    if len(below)<2: return f'With {n} models there is no order below {them}.'
+    if len(below)<4:
+        ways = math.factorial(len(below))
+        return (f'With {n} models the order below {them} proves nothing: two rankings agree on it by chance in 1 of '
                 f'{ways} cases.')
-    below = ranks.iloc[1:]
     yardsticks = [k for k in names if is_baseline(k)]
     others = [k for k in names if k not in yardsticks]
-    if not yardsticks or not others: return 'Whether the order below the first holds, only retrained heads can show.'
+    if not yardsticks or not others: return f'Whether the order below {them} holds, only retrained heads can show.'
     tau = kendall(below[others].mean(axis=1), below[yardsticks].mean(axis=1))
     text = estimate_text(tau.value, tau.lo, tau.hi)
     verdict = 'not in the same way beyond doubt, so that their order proves nothing'
     if tau.lo>0: verdict = 'in much the same way'
     both = f'scores and yardsticks ({listed(yardsticks)})'
-    return f'The {n-1} below it are ordered by {both} {verdict}: Kendall {text}.'
+    them = 'it' if first==1 else 'them'
+    return f'The {len(below)} below {them} are ordered by {both} {verdict}: Kendall {text}.'
 
 def ranking_words(
     scores:Any, # Data frame as of `score_models`
@@ -92,7 +108,8 @@ def ranking_words(
     ranks,names = _ranks(scores)
     if not names: return ['No score says anything here: each of them is saturated.']
     if len(ranks)==1: return [f'A score compares models: that of {ranks.index[0]} alone says nothing.']
-    return [_won_words(ranks, names), _below_words(ranks, names)]
+    words = _won_words(ranks, names),_below_words(ranks, names)
+    return [o for o in words if o]
 
 # %% ../../nbs/cli/11_words.ipynb #d41e3dfa
 def _joined(scores, accuracy):
@@ -173,19 +190,19 @@ def _saving_words(row):
     if value<0: return f'Transfer costs data: it saves {value:.0f} %{ends}.'
     return f'Transfer saves {value:.0f} % of the data{ends}.'
 
-def _gain_words(row, what):
+def _gain_words(row, verb):
     "A difference of performance, and whether it may be nothing"
-    text = estimate_text(row.value, row.lo, row.hi, 3)
-    if row.lo<=0<=row.hi: return f'{what} {text}, which may be nothing'
-    return f'{what} {text}'
+    open_ = ', which may be nothing' if row.lo<=0<=row.hi else ''
+    if row.value>=0: return f'it {verb} better by {estimate_text(row.value, row.lo, row.hi, 3)}{open_}'
+    return f'it {verb} worse by {estimate_text(-row.value, -row.hi, -row.lo, 3)}{open_}'
 
 def saving_words(
     table:Any, # Data frame as of `compare_curves`
 ) -> list[str]: # Sentences
     "How much of the data transfer saves, and by how much it starts and ends higher"
     rows = table.set_index('metric')
-    gains = [('jumpstart','it starts better by'),('asymptotic_advantage','it ends better by')]
-    said = [_gain_words(rows.loc[k], what) for k,what in gains]
+    gains = [('jumpstart','starts'),('asymptotic_advantage','ends')]
+    said = [_gain_words(rows.loc[k], verb) for k,verb in gains]
     both = '; '.join(said)
     return [_saving_words(rows.loc['average_relative_reduction']), f'{both[0].upper()}{both[1:]}.']
 

@@ -9,12 +9,15 @@ from .digits import DigitsTask as DigitsTask
 from .digits import SourceNet as SourceNet
 from .folders import class_counts as class_counts
 from .folders import describe as describe
+from .folders import picture_counts as picture_counts
+from .folders import picture_endings as picture_endings
 from .folders import refuse_parts as refuse_parts
 from .images import ArrayImages as ArrayImages
 from .images import load_dataset as load_dataset
 from .images import load_images as load_images
 from .images import load_models as load_models
 from .images import load_npy as load_npy
+from .images import open_picture as open_picture
 from .networks import cifar_resnet as cifar_resnet
 from .networks import CifarResNet as CifarResNet
 from .networks import Normalise as Normalise

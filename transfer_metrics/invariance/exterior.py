@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 import numpy as np
 import torch
-from ..datasets.images import load_dataset
+from ..datasets.folders import picture_endings
+from ..datasets.images import load_dataset, open_picture
 from .domains import Domain, class_numbers, stored_images
 from ..containers import as_images
 
@@ -61,8 +62,7 @@ def _load_npz(path):
 # %% ../../nbs/invariance/18_exterior.ipynb #267888b8
 def _pictures(path):
     "The picture files in a folder"
-    from torchvision.datasets.folder import IMG_EXTENSIONS
-    files = [p for p in path.iterdir() if p.suffix.lower() in IMG_EXTENSIONS]
+    files = [p for p in path.iterdir() if p.suffix.lower() in picture_endings]
     return sorted(files)
 
 def _fitted(size):
@@ -91,14 +91,9 @@ def _files(path, classes):
 
 def _load_folder(path, classes, size):
     "Pictures of a folder with a folder for each of `classes`; grey if all are"
-    from PIL import Image
     files = _files(path, classes)
     fit = _fitted(size)
-    images = []
-    for f,_ in files:
-        with Image.open(f) as im:
-            picture = im if im.mode=='L' else im.convert('RGB')
-            images.append(fit(picture))
+    images = [fit(open_picture(f)) for f,_ in files]
     n_channels = {len(o) for o in images}
     if len(n_channels)>1: images = [o.expand(3, -1, -1) for o in images]
     together = _stack(images, path)

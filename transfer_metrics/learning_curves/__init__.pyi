@@ -24,6 +24,11 @@ from .jumpstart import common_sizes as common_sizes
 from .jumpstart import handicap as handicap
 from .jumpstart import jumpstart as jumpstart
 from .jumpstart import transfer_ratio as transfer_ratio
+from .levels import mean_log as mean_log
+from .levels import mean_over_levels as mean_over_levels
+from .levels import mean_ratio as mean_ratio
+from .levels import ratio as ratio
+from .levels import spans as spans
 from .relative_reduction import average_relative_reduction as average_relative_reduction
 from .relative_reduction import average_symmetric_reduction as average_symmetric_reduction
 from .relative_reduction import relative_reduction as relative_reduction
@@ -34,8 +39,4 @@ from .runs import runs_of_arrays as runs_of_arrays
 from .runs import runs_of_frame as runs_of_frame
 from .speedup import integrated_speedup as integrated_speedup
 from .speedup import mean_log_speedup as mean_log_speedup
-from .speedup import mean_over_levels as mean_over_levels
-from .speedup import mean_ratio as mean_ratio
-from .speedup import ratio as ratio
-from .speedup import spans as spans
 from .speedup import speedup as speedup

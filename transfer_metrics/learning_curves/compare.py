@@ -18,7 +18,7 @@ from .bootstrap import bootstrap_all, pair_metrics
 from .curve import Curve, Sides, check_curves, plot_curves
 from .jumpstart import asymptotic_advantage, common_sizes, handicap, jumpstart
 from .relative_reduction import average_relative_reduction, relative_reduction
-from .speedup import spans
+from .levels import spans
 from ..plots import axes, meaning
 from ..stats import Estimate
 

@@ -44,7 +44,8 @@ def statistical_efficiency(
 
     Raises `ValueError` if a curve reaches `p_star`, or does not come nearer to it.
 
-    >>> base, transfer = Curve([1, 4, 16], [0., .5, .75]), Curve([1, 4, 16], [.5, .75, .875])
+    >>> base = Curve([1, 4, 16], [0., .5, .75], start='first')
+    >>> transfer = Curve([1, 4, 16], [.5, .75, .875], start='first')
     >>> round(statistical_efficiency(base, transfer, p_star=1), 6)
     4.0"""
     check_curves(base=base, transfer=transfer)
@@ -80,7 +81,7 @@ def regret_ratio(
 
     After [Dietterich 2006](https://core.ac.uk/works/153926138), who advises against it.
 
-    >>> regret_ratio(Curve([0, 100], [0, .8]), Curve([0, 100], [.6, .8]))
+    >>> round(regret_ratio(Curve([0, 100], [0, .8]), Curve([0, 100], [.6, .8])), 12)
     4.0"""
     check_curves(base=base, transfer=transfer)
     lo,hi = common_sizes(base, transfer)
@@ -89,4 +90,4 @@ def regret_ratio(
     missed = _regret(base, p, lo, end)
     still_missed = _regret(transfer, p, lo, end)
     if still_missed==0: return math.inf if missed else 1.
-    return round(missed/still_missed, 12)
+    return float(missed/still_missed)

@@ -16,7 +16,10 @@ from .curve import Curve, Sides
 # %% ../../nbs/learning_curves/04_jumpstart.ipynb #fd99ab5e
 _dietterich = '[Dietterich 2006](https://core.ac.uk/works/153926138)'
 
-@metric(unit='performance', range=(-math.inf, math.inf), source=_dietterich)
+@metric(unit='performance', range=(-math.inf, math.inf), source=_dietterich,
+    question='How much better is transfer before any training?',
+    cost='the trainings that the curves took; to compare them takes milliseconds',
+    avoid='the curves were first measured at different sizes; and a few samples may make up for it')
 def jumpstart(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
@@ -32,7 +35,10 @@ def jumpstart(
     return sides.value(t.p0-b.p0)
 
 # %% ../../nbs/learning_curves/04_jumpstart.ipynb #0240a873
-@metric(unit='performance', range=(-math.inf, math.inf), source=_dietterich)
+@metric(unit='performance', range=(-math.inf, math.inf), source=_dietterich,
+    question='How much better is transfer at the end of training?',
+    cost='the trainings that the curves took; to compare them takes milliseconds',
+    avoid='the curves still rise, or differ by less than one run does from the next')
 def asymptotic_advantage(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
@@ -52,7 +58,10 @@ def asymptotic_advantage(
     return sides.value(t-b)
 
 # %% ../../nbs/learning_curves/04_jumpstart.ipynb #b81a1ead
-@metric(unit='n', range=(0, math.inf), source=_dietterich)
+@metric(unit='n', range=(0, math.inf), source=_dietterich,
+    question='How many samples does the base need to be where transfer starts?',
+    cost='the trainings that the curves took; to compare them takes milliseconds',
+    avoid='nothing was measured between n = 0 and where the base gets there')
 def handicap(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
@@ -118,7 +127,10 @@ def _measured(curve):
 
 _taylor = '[Taylor & Stone 2009](https://jmlr.org/papers/v10/taylor09a.html)'
 
-@metric(unit='share of the performance', range=(-math.inf, math.inf), source=_taylor)
+@metric(unit='share of the performance', range=(-math.inf, math.inf), source=_taylor,
+    question='How much better is transfer on average over all training sizes, as a share of the base?',
+    cost='the trainings that the curves took; to compare them takes milliseconds',
+    avoid='trainings of different length are compared, or the performance has no natural zero')
 def transfer_ratio(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer

@@ -16,7 +16,7 @@ from ..core import ArrayLike
 from ..registry import metric
 from .curve import Curve, at_levels
 from .runs import as_numbers
-from .speedup import mean_over_levels, mean_ratio, ratio, spans
+from .levels import mean_over_levels, mean_ratio, ratio, spans
 
 # %% ../../nbs/learning_curves/03_relative_reduction.ipynb #c2977809
 def _saved(n, m): return 1-ratio(m, n)
@@ -77,7 +77,10 @@ def _span(span, base, transfer):
 
 _dietterich = '[Dietterich 2006](https://core.ac.uk/works/153926138)'
 
-@metric(unit='share of the data', range=(-math.inf, 1), source=_dietterich)
+@metric(unit='share of the data', range=(-math.inf, 1), source=_dietterich,
+    question='What share of the training samples does transfer save, averaged over the levels?',
+    cost='the trainings that the curves took; to compare them takes milliseconds',
+    avoid='transfer ends lower than the base, be it by a hair: the average is then minus infinity')
 def average_relative_reduction(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
@@ -133,7 +136,10 @@ def _mean_symmetric(base, transfer):
 
 _made_symmetric = '[Dietterich 2006](https://core.ac.uk/works/153926138), made symmetric'
 
-@metric(unit='share of the data', range=(-1, 1), source=_made_symmetric)
+@metric(unit='share of the data', range=(-1, 1), source=_made_symmetric,
+    question='What share of the training samples does transfer save, or, where it is slower, cost?',
+    cost='the trainings that the curves took; to compare them takes milliseconds',
+    avoid='it matters how much slower transfer is: ten times as many samples count −0.9, and never −1')
 def average_symmetric_reduction(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer

@@ -10,7 +10,6 @@ from .curve import size_at as size_at
 from .curve import warn_non_monotone as warn_non_monotone
 from .description_length import check_edge as check_edge
 from .description_length import edge_sums as edge_sums
-from .description_length import loglog_sums as loglog_sums
 from .description_length import mdl as mdl
 from .description_length import one_curve as one_curve
 from .description_length import per_nat as per_nat
@@ -37,6 +36,7 @@ from .jobs import grouped as grouped
 from .jobs import Job as Job
 from .jobs import Part as Part
 from .jobs import step_blocks as step_blocks
+from .loglog import loglog_sums as loglog_sums
 from .metrics import compute_metrics as compute_metrics
 from .metrics import metrics_table as metrics_table
 from .preparation import encode as encode
@@ -54,6 +54,7 @@ from .probes import seeded as seeded
 from .questions import ask as ask
 from .questions import positions as positions
 from .questions import Question as Question
+from .refine import refine_bracket as refine_bracket
 from .render import render_curve as render_curve
 from .render import render_latex as render_latex
 from .representations import flat_inputs as flat_inputs
@@ -74,7 +75,6 @@ from .sample_complexity import crossings as crossings
 from .sample_complexity import esc as esc
 from .sample_complexity import esc_bracket as esc_bracket
 from .sample_complexity import reached as reached
-from .sample_complexity import refine_bracket as refine_bracket
 from .sampling import curve_points as curve_points
 from .sampling import fit_whitening as fit_whitening
 from .sampling import missing_labels as missing_labels

@@ -24,7 +24,7 @@ from .features import LazyFeatures
 from .preparation import Preparation
 from .probes import Probe, as_probe
 from .runs import TrainedOnce, curve_book
-from .sample_complexity import refine_bracket
+from .refine import refine_bracket
 from .sampling import MissingLabels, curve_points, missing_labels
 
 # %% ../../nbs/loss_data/06_estimator.ipynb #517ec501

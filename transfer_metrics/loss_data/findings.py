@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from .curve import loss_frame
-from .description_length import edge_sums, loglog_sums, per_nat
+from .description_length import edge_sums, per_nat
+from .loglog import loglog_sums
 from .information import null_loss
 from .questions import Question
 from .sample_complexity import crossings, reached

@@ -53,7 +53,10 @@ def _entropy(labels):
     if isinstance(labels, float): return number(labels, 'labels', 0)
     return null_loss(labels)
 
-@metric(unit='nats', range=(-math.inf, math.inf), source='[Whitney et al. 2020](https://arxiv.org/abs/2009.07368)')
+@metric(unit='nats', range=(-math.inf, math.inf), source='[Whitney et al. 2020](https://arxiv.org/abs/2009.07368)',
+    question='How much does the representation tell about a label, at least?',
+    cost='one training of a probe for each point and seed; to read it takes milliseconds',
+    avoid='the probe has not finished learning, or is too sure of itself: a low bound proves nothing')
 def mutual_information(
     curve:pd.DataFrame, # Loss-data curve of one representation, columns `seed, samples, val_loss`, loss in nats
     labels:ArrayLike|float, # Labels that the loss was measured on, shape `[n]`; or, as a float, their entropy in nats
@@ -75,7 +78,10 @@ def mutual_information(
     return nats*k
 
 # %% ../../nbs/loss_data/09_information.ipynb #fcaf2b53
-@metric(unit='nats', range=(-math.inf, math.inf), source='[Xu et al. 2020](https://arxiv.org/abs/2002.10689)')
+@metric(unit='nats', range=(-math.inf, math.inf), source='[Xu et al. 2020](https://arxiv.org/abs/2002.10689)',
+    question='How much about a label can this kind of probe read from the representation?',
+    cost='one training of a probe for each point and seed; to read it takes milliseconds',
+    avoid='the training size is small: the value is then about how the probe learns, not about the representation')
 def v_information(
     curve:pd.DataFrame, # Loss-data curve of one representation, columns `seed, samples, val_loss`, loss in nats
     labels:ArrayLike, # Labels that the loss was measured on, shape `[n]`

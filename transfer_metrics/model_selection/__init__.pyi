@@ -4,8 +4,19 @@ from .benchmarks import benchmark as benchmark
 from .benchmarks import benchmarks as benchmarks
 from .benchmarks import judged as judged
 from .benchmarks import statistics as statistics
+from .chance import Chance as Chance
+from .chance import chance as chance
+from .chance import table_bias as table_bias
 from .consensus import aggregate as aggregate
 from .feature_selection import select_features as select_features
+from .intervals import accuracy_interval as accuracy_interval
+from .intervals import Jackknife as Jackknife
+from .intervals import jackknife as jackknife
+from .intervals import p_best as p_best
+from .intervals import score_difference as score_difference
+from .intervals import ScoreDifference as ScoreDifference
+from .intervals import uncertainty as uncertainty
+from .intervals import with_intervals as with_intervals
 from .kept import clear_remains as clear_remains
 from .kept import folder_of as folder_of
 from .kept import home_of as home_of
@@ -27,6 +38,7 @@ from .ranking import score_shards as score_shards
 from .scoring import alone as alone
 from .scoring import caution_of as caution_of
 from .scoring import count_of as count_of
+from .scoring import data_of as data_of
 from .scoring import distinct as distinct
 from .scoring import job_items as job_items
 from .scoring import lacking as lacking
@@ -35,6 +47,8 @@ from .scoring import named_models as named_models
 from .scoring import score_job as score_job
 from .scoring import ScoreJob as ScoreJob
 from .scoring import told_of_job as told_of_job
+from .selection import best_among as best_among
+from .selection import select_model as select_model
 from .sweep import kept_outputs as kept_outputs
 from .tables import direction as direction
 from .tables import is_baseline as is_baseline

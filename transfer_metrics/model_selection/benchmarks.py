@@ -183,7 +183,7 @@ def judged(
     >>> from transfer_metrics.model_selection.benchmarks import judged
     >>> found = judged('tll', statistics=['regret'], n_boot=200).set_index('score').value
     >>> found[['logme', 'source_accuracy', 'chance']].round(3).to_dict()
-    {'logme': 0.009, 'source_accuracy': 0.006, 'chance': 0.034}
+    {'logme': 0.004, 'source_accuracy': 0.008, 'chance': 0.023}
     """
     bench = benchmark(bench) if isinstance(bench, str) else bench
     tables = list(_named_tables(bench))

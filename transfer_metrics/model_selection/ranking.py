@@ -23,7 +23,7 @@ import pandas as pd
 from ..progress import tqdm
 from .. import stats
 from ..cautions import counted, saturated, sizes
-from ..checks import one_of
+from ..checks import number, one_of
 from ..containers import leaves_out
 from ..distributed import agreed, gather, shared
 from ..models import Outputs, random_kept
@@ -31,6 +31,7 @@ from ..plots import axes, color_of, label_of, value_text
 from ..registry import Metric, registry, resolve, resolve_all, result_frame
 from ..store import Book
 from .point_names import name_points
+from .intervals import uncertainty, with_intervals
 from .scoring import ScoreJob, alone, caution_of, count_of, distinct
 from .kept import folder_of, scores_in
 from .scoring import job_items, n_parameters, named_models, score_job
@@ -70,6 +71,9 @@ def metric_functions(
 
 # %% ../../nbs/model_selection/01_ranking.ipynb #48ecad7c
 _columns = dict(model=str, data=str, metric=str, value=float, n=int, seconds=float, caution=str) # of a stored result
+_parts = _columns|dict(left=int) # of one with an interval, which has several rows: how many come after each
+
+def _whole(rows): return any(left==0 for *_,left in rows)
 
 def _units(fs):
     "Unit of each metric, '' for a function that is not registered"
@@ -83,9 +87,11 @@ def _rows(item, row, units, book):
     "The scores of one row of models, by metric"
     for k,unit in units.items():
         result = item.results[row,k]
-        measured, = book.rows(result[0])
-        found = zip(('value','n','seconds','caution','error'), measured, strict=True)
-        yield dict(found, model=row, metric=k, unit=unit)
+        measured,*more = book.rows(result[0])
+        found = dict(zip(book.measured, measured, strict=False), error=measured[-1])
+        found.pop('left', None)
+        further = [v for v,*_ in more]
+        yield dict(found, model=row, metric=k, unit=unit, further=further)
 
 def _known(job, row, told, any_value):
     "What is known of a model without the data: metric, unit and value"
@@ -121,6 +127,7 @@ def score_models(
     *,
     data:str='', # What the column `data` calls the target data
     source_accuracy:Mapping|None=None, # Accuracy of each model on its own source task, added as a baseline
+    interval:float|None=None, # Coverage of intervals, such as .95; adds the columns `chance` and `p_best`
     executor:Executor|None=None, # A process or thread pool, Dask's `client.get_executor()`; `None` is here
     store:str|PathLike|None=None, # A file (CSV) to keep scores in and to take known ones from; a folder for outputs too
     resume:bool=True, # Take what is known from the store; else compute all again
@@ -131,6 +138,8 @@ def score_models(
 
     By default LEEP, NCE, the shrunk H-score and LogME beside the baselines `knn` and `linear_probe`; networks also have
     their number of parameters. A `caution` says where random labels would score as well.
+    With `interval` there are `lo` and `hi`, the mean of the score for permuted labels, `chance`, and the probability
+    that the model is the best of them, `p_best`; that takes about fifty times as long as the scores alone.
     Raises `ValueError` if there is no model, if two rows would have one name, if a metric is not known, or if all
     samples are of one class
 
@@ -145,9 +154,13 @@ def score_models(
     """
     named = named_models(models)
     fs = metric_functions(metrics)
-    jobs = [ScoreJob(name, m, loader, fs, **kwargs) for name,m in named.items()]
+    if interval is not None: number(interval, 'interval', 0, 1, '()')
+    more = None if interval is None else uncertainty
+    jobs = [ScoreJob(name, m, loader, fs, more=more, **kwargs) for name,m in named.items()]
     distinct(chain.from_iterable(job.layers for job in jobs))
-    book = Book(scores_in(store), _columns, names=('model','data','metric'), resume=resume)
+    names = 'model','data','metric'
+    if more: book = Book(scores_in(store), _parts, names=names, same=['left'], whole=_whole, resume=resume)
+    else: book = Book(scores_in(store), _columns, names=names, resume=resume)
     if sum(leaves_out(job.loader) for job in jobs)>1:
         warnings.warn('`loader` shuffles and drops its last batch, so that each model is scored on other samples: '
                       'pass shuffle=False or drop_last=False', stacklevel=2)
@@ -160,7 +173,9 @@ def score_models(
             bar.update()
         with nullcontext() if here else random_kept(): # threads draw from the same global state
             book.run(compute, items, executor=executor, done=done, unit='model')
-    found = result_frame(_in_order(items, fs, book, source_accuracy), ['caution'])
+    rows = list(_in_order(items, fs, book, source_accuracy))
+    found = result_frame(rows, ['caution'])
+    if interval is not None: found = with_intervals(found, fs, [o.get('further', []) for o in rows], interval)
     _refuse_one_class(found[found.metric.isin(list(fs))])
     return found.assign(data=data)
 

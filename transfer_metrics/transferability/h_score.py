@@ -12,8 +12,9 @@ import math
 import torch
 from ..cautions import Sizes, of_covariance, warn
 from ..checks import one_of
+from ..company import class_moments
 from ..core import ArrayLike, as_features, as_labels, chunks
-from transfer_metrics.linalg import (Moments, centred, column_power2, eigenpairs, inverse_std, mean_shift, one_thread,
+from transfer_metrics.linalg import (Moments, centred, column_power2, eigenpairs, inverse_std, one_thread,
     power2, spectrum)
 from ..registry import metric
 from ..state import by_moments
@@ -185,6 +186,5 @@ def h_score(
     x = _in_range(x, shrink)
     with one_thread(n*d*min(n, d)<2**26):
         if n<d: return _factor(n, ddof)*_wide(x, y, c, shrink)
-        m = Moments(mean_shift(x), c, norms=shrink)
-        m.update(x, y)
+        m = class_moments(x, y, c, norms=shrink)
         return _from_moments(m, shrinkage=shrinkage, ddof=ddof)

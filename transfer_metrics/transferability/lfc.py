@@ -11,8 +11,9 @@ __all__ = ['lfc']
 import torch
 from torch import Tensor
 from ..cautions import by_chance
+from ..company import class_moments
 from ..core import ArrayLike, as_features, as_labels, chunks
-from ..linalg import Moments, add_gram, add_segments, centred, mean_shift, power2, symmetric
+from ..linalg import Moments, add_gram, add_segments, centred, power2, symmetric
 from ..registry import metric
 from ..state import by_moments
 
@@ -143,5 +144,5 @@ def lfc(
     scale = power2(x)
     if scale!=1: x = x.double()*scale
     if n<d: return _from_pairs(x, y, c, centering)
-    moments = Moments(mean_shift(x), c)
-    return _from_moments(moments.update(x, y), centering)
+    moments = class_moments(x, y, c)
+    return _from_moments(moments, centering)

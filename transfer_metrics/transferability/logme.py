@@ -18,6 +18,7 @@ from torch import Tensor
 from ..cautions import of_evidence
 from .max_evidence import max_evidence
 from ..checks import same_width
+from ..company import class_moments
 from ..core import ArrayLike, as_features, as_labels, as_tensor
 from ..linalg import Moments, Spectrum, moment_spectrum, one_thread, power2, spectrum
 from ..registry import metric
@@ -64,12 +65,20 @@ def _occurring(used):
     if not used.any(): raise ValueError('`labels` has no positive entry, at least one label must occur')
     return used
 
+def _of_classes(x, y, c):
+    "Spectrum of the features with the projections of class indicators"
+    n,d = x.shape
+    if n<d: return spectrum(x, y, c)
+    origin = x.new_zeros(d, dtype=torch.float64)
+    m = class_moments(x, y, c)
+    return moment_spectrum(m.about(origin), n)
+
 def _project(x, labels, regression):
     "Spectrum of the features with the projections of one column for each class, label or target"
     if not _in_columns(labels, regression):
         y = as_labels(labels, n=len(x), device=x.device)
         c = len(y.classes)
-        spec = spectrum(x, y.codes, c)
+        spec = _of_classes(x, y.codes, c)
         scale = torch.ones_like(spec.counts)
         return _Targets(spec, y.classes.tolist(), scale)
     T,names = _columns(x, labels, regression)
