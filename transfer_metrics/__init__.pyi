@@ -4,6 +4,7 @@ from . import answers as answers
 from . import cards as cards
 from . import cautions as cautions
 from . import checks as checks
+from . import company as company
 from . import containers as containers
 from . import core as core
 from . import datasets as datasets
@@ -104,8 +105,15 @@ from .loss_data.metrics import metrics_table as metrics_table
 from .loss_data.render import render_curve as render_curve
 from .loss_data.render import render_latex as render_latex
 from .loss_data.sample_complexity import esc as esc
+from .model_selection.chance import Chance as Chance
+from .model_selection.chance import chance as chance
 from .model_selection.consensus import aggregate as aggregate
 from .model_selection.feature_selection import select_features as select_features
+from .model_selection.intervals import Jackknife as Jackknife
+from .model_selection.intervals import jackknife as jackknife
+from .model_selection.intervals import p_best as p_best
+from .model_selection.intervals import score_difference as score_difference
+from .model_selection.intervals import ScoreDifference as ScoreDifference
 from .model_selection.layers import best_layer as best_layer
 from .model_selection.layers import plot_layers as plot_layers
 from .model_selection.ranking import agreement as agreement
@@ -113,6 +121,7 @@ from .model_selection.ranking import plot_agreement as plot_agreement
 from .model_selection.ranking import plot_ranking as plot_ranking
 from .model_selection.ranking import rank as rank
 from .model_selection.ranking import score_models as score_models
+from .model_selection.selection import select_model as select_model
 from .models import Outputs as Outputs
 from .models import outputs as outputs
 from .registry import Metric as Metric

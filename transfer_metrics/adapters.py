@@ -146,7 +146,9 @@ class FromPixels(nn.Module):
         self.model = adapted.model
         self.adapted = adapted
 
-    def extra_repr(self): return self.adapted.name
+    def extra_repr(self) -> str: # Its name
+        "What tells it from another model of the same layers"
+        return self.adapted.name
 
     def forward(self,
         x:Tensor, # Images, shape `[n, c, h, w]`, in [0, 1]

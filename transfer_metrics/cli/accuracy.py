@@ -9,6 +9,7 @@ __all__ = ['existing', 'named_counts', 'accuracy']
 
 # %% ../../nbs/cli/17_accuracy.ipynb #e76efb81
 from collections.abc import Mapping
+from shlex import quote
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -16,7 +17,9 @@ from fastcore.meta import delegates
 from .answers import Answer
 from .common import classifiers, command, names_in, numbers_in, one_thread, read_array
 from .inputs import check_device, check_models, check_names
-from .names import check_channels, check_module, check_weights, predicted_names
+from .labelled import check_answers
+from .names import check_channels, check_images, check_module, check_saved, check_weights
+from .names import predicted_names
 
 # %% ../../nbs/cli/17_accuracy.ipynb #47bc25be
 def existing(
@@ -43,6 +46,9 @@ def _check(o):
     if o.n_boot<0 or o.batch_size<1 or o.most<1:
         raise ValueError('--n-boot must be 0 or more, --batch-size and --most 1 or more')
     for option in ('known','new','known_outputs','new_outputs'): existing(getattr(o, option), option.replace('_', '-'))
+    for option in ('known_outputs','new_outputs'):
+        for path in names_in(getattr(o, option)): check_saved(path, option.replace('_', '-'))
+    check_images(o.known, 'known', empty=True)
     check_models(o.model, 'model')
     check_module(o.model, 'model')
     check_weights(o.model, o.weights)
@@ -77,9 +83,7 @@ def _new_set(path, where):
 
 def _known_set(path, where, classes):
     "The labelled images of a path, and what their classes are called"
-    from transfer_metrics.datasets.folders import refuse_parts
     from transfer_metrics.invariance.recipes import one_set
-    if Path(path).is_dir(): refuse_parts(path)
     s = one_set(path, classes=classes, **where)
     if s.labels is not None: return s
     raise ValueError(f'--known {path} must be labelled: a folder for each class, or labels.npy beside data.npy')
@@ -102,7 +106,9 @@ def _own(o):
         new[s.name] = s
     mean = numbers_in(o.mean, 'mean')
     std = numbers_in(o.std, 'std')
-    return _Material(classifiers(o.model, o.weights, mean, std), known, new)
+    models = classifiers(o.model, o.weights, mean, std, 'model')
+    check_answers(models, known, o.known, names_in(o.classes))
+    return _Material(models, known, new)
 
 def _example(o):
     "A network that reads digits, and digits in fog"
@@ -147,6 +153,10 @@ def _saved(o, a):
         pairs[Path(known).stem] = Outputs.load(known),Outputs.load(new)
     for k,(told,said) in pairs.items():
         if told.labels is None: raise ValueError(f'--known-outputs {k} must have labels')
+        for option,out in dict(known=told, new=said).items():
+            if out.probs is not None: continue
+            raise ValueError(f'--{option}-outputs {k} has no probabilities, which every estimate is made of; '
+                             'Outputs(probs=...).save(file) keeps them')
         a.found(f'{k}: labelled {describe(told.labels, what="samples")}; {len(said)} new ones')
     return pairs
 
@@ -231,7 +241,10 @@ def _draw(frame):
 def _go_on(o):
     "The command to go on with"
     if not o.model: return 'transfer-metrics accuracy --model resnet18 --known LABELLED --new UNLABELLED --size 224'
-    return f'transfer-metrics invariance --models {o.model} --images {o.known}'
+    shared = dict(weights='DEFAULT', mean='', std='', size=0)
+    given = {k: getattr(o, k) for k,default in shared.items() if getattr(o, k)!=default}
+    options = [f'--models {quote(o.model)}', f'--images {quote(o.known)}', *(f'--{k} {v}' for k,v in given.items())]
+    return ' '.join(['transfer-metrics invariance', *options])
 
 # %% ../../nbs/cli/17_accuracy.ipynb #1ae76ef3
 _groups = {'Models': 'model weights',
@@ -251,7 +264,7 @@ def accuracy(
     new:str='', # images without labels: folder of pictures, .npy or .npz file, torchvision data set; several by commas
     known_outputs:str='', # in place of a model and images: saved Outputs (.npz) on labelled samples, one file a model
     new_outputs:str='', # and on samples without labels, in the same order
-    classes:str='', # folder names of the classes in the order of the model's outputs; by default sorted
+    classes:str='', # names of the classes in the order of the model's outputs, with commas; by default sorted
     # pretrained weights of torchvision classifiers: DEFAULT, a name such as IMAGENET1K_V1, or none
     weights:str='DEFAULT',
     metrics:str='', # estimators, separated by commas; by default all that the input allows

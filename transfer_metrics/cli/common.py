@@ -157,6 +157,7 @@ def _with_weights(model, path):
 
 def own_model(
     spec:str, # `module:function` or `module:function=weights`
+    option:str='models', # Which option names it
 ) -> Any: # An `nn.Module`
     "A model of one's own"
     from importlib import import_module, invalidate_caches
@@ -167,10 +168,10 @@ def own_model(
     if here not in sys.path: sys.path.insert(0, here)
     invalidate_caches()
     try: make = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as e: raise ValueError(f'--models {spec}: {e}') from None
+    except (ImportError, AttributeError) as e: raise ValueError(f'--{option} {spec}: {e}') from None
     model = make()
     if not isinstance(model, nn.Module):
-        raise ValueError(f'--models {spec}: the function must return an nn.Module, got {type(model).__name__}')
+        raise ValueError(f'--{option} {spec}: the function must return an nn.Module, got {type(model).__name__}')
     return _with_weights(model, weights) if weights else model
 
 # %% ../../nbs/cli/02_common.ipynb #ebc86333
@@ -197,6 +198,7 @@ def classifiers(
     weights:str, # Pretrained weights of torchvision models: 'DEFAULT', a name, or 'none'
     mean:list[float], # Of each channel, for models that take normalised images; `[]` for none
     std:list[float], # Of each channel
+    option:str='models', # Which option names them
 ) -> dict[str,Any]: # An `nn.Module` by name
     "Models by name that take images in [0, 1], each with the preprocessing it wants"
     from torch import nn
@@ -213,9 +215,9 @@ def classifiers(
         elif ':' in spec:
             where,*_ = spec.split('=')
             own = where.partition(':')[2]
-            models[own] = nn.Sequential(*norm, own_model(spec))
+            models[own] = nn.Sequential(*norm, own_model(spec, option))
         else: models[spec] = _torchvision(spec, weights, norm)
-    if len(models)<len(specs): raise ValueError(f'the names of --models must differ, got {names}')
+    if len(models)<len(specs): raise ValueError(f'the names of --{option} must differ, got {names}')
     return models
 
 # %% ../../nbs/cli/02_common.ipynb #9b579e22

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from importlib.util import find_spec
 from inspect import signature
+from itertools import islice
 from json import loads
 from pathlib import Path
 from typing import Any
@@ -121,8 +122,9 @@ def check_file(
     if p.suffix.lower() not in formats: raise ValueError(f'{named}expected a {" or ".join(formats)} file, got {p}')
     if not p.is_file(): raise ValueError(f'{named}no such file: {p}')
     if p.suffix.lower()=='.parquet' and not (find_spec('pyarrow') or find_spec('fastparquet')):
-        raise ValueError(f'--{option} {p}: reading .parquet needs pyarrow: python -m pip install pyarrow, '
-                         'or save the table as .csv')
+        which = f'--{option} {p}' if option else p
+        raise ValueError(f'{which}: reading .parquet needs pyarrow: python -m pip install pyarrow, or save the table '
+                         'as .csv')
     return p
 
 def files_in(
@@ -144,6 +146,14 @@ def files_in(
 
 _label_names = 'labels','label','target','class','y'
 
+def _written(path):
+    "What stands between columns, and before decimals: a semicolon and a comma where a spreadsheet speaks German"
+    with path.open(encoding='utf-8') as f: lines = list(islice(f, 20))
+    heading = lines[0] if lines else ''
+    between = max(',;\t', key=heading.count)
+    comma = between!=',' and any(re.search(r'\d,\d', o) for o in lines)
+    return dict(sep=between, decimal=',' if comma else '.')
+
 def read_table(
     path:str|Path, # A .csv or .parquet file
 ) -> Any: # A data frame
@@ -152,11 +162,15 @@ def read_table(
     path = Path(path)
     if path.suffix.lower()=='.parquet': return pd.read_parquet(path)
     try:
-        frame = pd.read_csv(path)
-        numbers = [re.fullmatch(r'[-+]?[\d.]+(e[-+]?\d+)?', str(k)) for k in frame.columns]
-        return pd.read_csv(path, header=None) if all(numbers) else frame
+        how = _written(path)
+        frame = pd.read_csv(path, **how)
+        numbers = [re.fullmatch(r'[-+]?[\d.,]+(e[-+]?\d+)?', str(k)) for k in frame.columns]
+        if all(numbers): frame = pd.read_csv(path, header=None, **how)
     except (pd.errors.ParserError,pd.errors.EmptyDataError,UnicodeDecodeError) as e:
         raise ValueError(f'{path} is not a csv file of UTF-8 text, one row a line: {e}') from None
+    if isinstance(frame.index, pd.RangeIndex): return frame
+    raise ValueError(f'{path} has rows with more values than the first line has headings; where numbers have decimal '
+                     'commas, columns must be separated by semicolons')
 
 def _labels(frame, path):
     "The column of labels"

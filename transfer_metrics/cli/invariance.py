@@ -10,6 +10,7 @@ __all__ = ['invariance']
 # %% ../../nbs/cli/06_invariance.ipynb #2d3072d7
 import math
 from collections.abc import Mapping
+from shlex import quote
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
@@ -17,7 +18,8 @@ from .accuracy import existing, named_counts
 from .answers import Answer
 from .common import classifiers, command, names_in, numbers_in, one_thread, unnamed, write
 from .inputs import check_device, check_models, check_names, configured
-from .names import check_channels, check_module, check_weights, label_free_names
+from .labelled import check_answers
+from .names import check_channels, check_images, check_module, check_weights, label_free_names
 from .plan import asked, fewer, less, lasting, passes, planned, timed, views
 
 # %% ../../nbs/cli/06_invariance.ipynb #a1689912
@@ -72,6 +74,7 @@ def _own(o, metrics, a):
     models = classifiers(o.models, o.weights, numbers_in(o.mean, 'mean'), numbers_in(o.std, 'std'))
     where = dict(size=o.size or None, root=o.root, download=True)
     base = _base(o, where, a)
+    check_answers(models, base, o.images, advice='an empty folder stands for a class without images')
     exterior = _exterior(o, where)
     seconds = timed(models, base.images)
     plan = planned(o, metrics, seconds/len(models), len(base.images), len(exterior), o.train)
@@ -259,7 +262,7 @@ def invariance(
     for k,t in dict(metrics=frame, fits=scores, predictions=found).items(): a.data(k, t)
     a.figure('Accuracy against each metric, with the lines', lambda: plot_fits(frame, m.interior.names)[0,0].figure)
     _answer(a, frame, scores, found, best, m)
-    if o.models: a.next(f'transfer-metrics accuracy --model {o.models} --known {o.images} --new UNLABELLED')
+    if o.models: a.next(f'transfer-metrics accuracy --model {o.models} --known {quote(o.images)} --new UNLABELLED')
     else: a.next('transfer-metrics invariance --models resnet18 --images LABELLED --exterior OTHERS --size 224')
     a.page('cli/invariance.html')
     if o.fits: write(o.fits, scores.to_csv(index=False))
@@ -281,6 +284,7 @@ def _check(o):
     if not o.models and any((o.images, o.exterior, o.source, o.train)):
         raise ValueError('--images, --exterior, --source and --train need --models')
     for option in ('images','exterior','source','train'): existing(getattr(o, option), option)
+    check_images(o.images, 'images', empty=True)
     check_names(o.metrics, label_free_names(), 'invariance')
     check_models(o.models)
     check_module(o.models)

@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/names.html.md"""
 
 # %% auto #0
 __all__ = ['estimator_names', 'label_free_names', 'predicted_names', 'weight_names', 'check_weights', 'dataset_names',
-           'check_dataset', 'check_module', 'check_saved', 'check_channels', 'check_choices']
+           'check_dataset', 'check_module', 'check_saved', 'check_images', 'check_channels', 'check_choices']
 
 # %% ../../nbs/cli/19_names.ipynb #34617930
 import ast
@@ -112,9 +112,35 @@ def check_module(
 
 def check_saved(
     path:str, # Where `Outputs.save` wrote to
+    option:str='outputs', # Which option names it
 ) -> None: # Nothing, or `ValueError`
-    "Refuse outputs that are not there"
-    if not Path(path).exists(): raise ValueError(f'no such file or folder: {path}')
+    "Refuse outputs that are not there, and files of another kind"
+    p = Path(path)
+    if not p.exists(): raise ValueError(f'no such file or folder: {path}')
+    if p.is_dir() or p.suffix=='.npz': return
+    arrays = '; arrays of other kinds are for --features and --probs, with --labels' if option=='outputs' else ''
+    raise ValueError(f'--{option} {path}: expected an .npz file or a folder that Outputs.save wrote{arrays}')
+
+def check_images(
+    path:str, # A folder with one folder of images for each class; anything else is not looked at
+    option:str, # Which option names it
+    *,
+    empty:bool=False, # Whether a class may have no image
+) -> None: # Nothing, or `ValueError`
+    "Refuse a folder that holds parts of a data set, one class, or none, by the names of its files"
+    from transfer_metrics.datasets.folders import describe, picture_counts, refuse_parts
+    folder = Path(path)
+    if not path or not folder.is_dir() or any(folder.glob('*.np[yz]')): return
+    refuse_parts(folder)
+    counts = picture_counts(folder)
+    if not counts:
+        raise ValueError(f'--{option} {path} must hold one folder of images for each class; it holds no folder')
+    bare = [k for k,n in counts.items() if not n]
+    if bare and len(bare)<len(counts) and not empty:
+        raise ValueError(f'--{option} {path}: there are no images in {", ".join(bare)}; remove the folder, or fill it')
+    if len(counts)-len(bare)>1: return
+    found = describe(counts, what='images')
+    raise ValueError(f'--{option} {path}: at least two classes are needed, a folder of images for each; found {found}')
 
 def check_channels(
     mean:str, # Numbers separated by commas, one a channel

@@ -9,9 +9,11 @@ __all__ = ['rank']
 
 # %% ../../nbs/cli/03_rank.ipynb #3ec7ad73
 from pathlib import Path
+from shlex import quote
 from types import SimpleNamespace
 from fastcore.meta import delegates
 from .answers import Answer
+from .intervals import interval_words, show_p_best, with_ends
 from .common import as_options, command, names_in, saved_outputs, share_of
 from .inputs import check_device, check_models, check_names, files_in, score_names
 from .labelled import LabelledImages, found_in, given_outputs, model_outputs, paired_files
@@ -68,10 +70,12 @@ def _scored(outs, test, o, source_accuracy, progress):
     fs = _shrunk(fs, o.shrinkage)
     several = place().world>1
     every = outs|failed
+    if several and o.interval: raise ValueError('--interval needs one process: start it without torchrun')
     if several: scores = ranking.score_shards(every, fs, source_accuracy=source_accuracy, progress=False)
     else:
         bar = progress and len(outs)>1
-        scores = ranking.score_models(every, metrics=fs, source_accuracy=source_accuracy, progress=bar)
+        known = dict(source_accuracy=source_accuracy, interval=.95 if o.interval else None)
+        scores = ranking.score_models(every, metrics=fs, progress=bar, **known)
     errors = scores.error[scores.metric.isin(list(fs))]
     if (errors!='').all(): raise ValueError(f'no score could be computed: {errors.iloc[0]}')
     return scores,full,test
@@ -95,7 +99,7 @@ def _show_scores(a, scores, what):
     "The ranking"
     from transfer_metrics.model_selection import ranking
     ranks = ranking.rank(scores)
-    wide = scores.pivot(index='model', columns='metric', values='value')
+    wide = with_ends(scores) if 'p_best' in scores else scores.pivot(index='model', columns='metric', values='value')
     wide = wide.loc[ranks.index, list(dict.fromkeys(scores.metric))]
     wide = wide.rename(columns=_starred)
     yardsticks = wide.columns.str.endswith('*').any()
@@ -103,6 +107,7 @@ def _show_scores(a, scores, what):
     n = scores.n.max()
     title = f'Scores on {what}{n} labelled samples, best mean rank first (higher is better)'
     a.table(title, wide.rename_axis(index=None, columns=None), digits={'mean rank': 1})
+    if 'p_best' in scores: show_p_best(a, scores, ranks.index)
     if yardsticks: a.note('* a yardstick: a score is of use where it predicts better')
     for text in _cautions(scores, ranks.attrs['left_out']): a.note(text)
     for r in scores[scores.error!=''].itertuples():
@@ -150,7 +155,7 @@ def _next(o):
     given = {k: v for k,v in vars(o).items() if isinstance(v, str) and v and k not in ('csv','json','plot','report')}
     if given['weights']=='DEFAULT' or not o.models: del given['weights']
     data = {'root': 'data', 'split': 'train'}
-    kept = [f'--{k} {v}' for k,v in given.items() if data.get(k)!=v]
+    kept = [f'--{k} {quote(v)}' for k,v in given.items() if data.get(k)!=v]
     if not o.retrain: return ' '.join(['transfer-metrics rank', *kept, '--retrain'])
     return ' '.join(['transfer-metrics rank', *kept, '--retrain', '--report ranking.html'])
 
@@ -160,6 +165,7 @@ def _report(a, scores, train, test, what, o):
     a.data('scores', scores)
     _show_scores(a, scores, what)
     words = ranking_words(scores)
+    if o.interval: words += interval_words(scores)
     if test is not None: words += _show_accuracy(a, scores, train, test)
     a.figure('Scores of each model, shaded by rank', lambda: plot_ranking(scores).figure)
     for text in words: a.say(text)
@@ -219,7 +225,7 @@ def _seen_by(o, files, found, progress):
 
 _groups = {'Models': 'models weights layer outputs features probs',
     'Labelled data': 'dataset root split images npy labels limit',
-    'Scores': 'metrics shrinkage retrain', 'Going on': 'store'}
+    'Scores': 'metrics shrinkage interval retrain', 'Going on': 'store'}
 _examples = ['rank', 'rank --models resnet18,vit_b_16 --images photos/train --retrain',
     'rank --features resnet=r.npy,vit=v.npy --labels y.csv --report ranking.html']
 
@@ -249,6 +255,7 @@ def rank(
     device:str='', # where to run the models, such as cuda
     batch_size:int=64, # images in a batch
     limit:int=0, # use this many samples, with the share of each class kept; 0 for all
+    interval:bool=False, # an interval for each score, and how probable it is that the model is best; fifty times as long
     retrain:bool=False, # also retrain each head on half of the samples, test it on the others, and compare
     store:str='', # folder that keeps what each model says, so that no forward pass is made twice
     progress:bool=True, # show progress
