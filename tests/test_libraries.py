@@ -220,6 +220,32 @@ def test_pictures_by_name(tmp_path):
           '--no-progress', '--json', str(found)])
     assert 'resnet10t' in json.dumps(json.loads(found.read_text()))
 
+@pytest.mark.filterwarnings('ignore')
+def test_one_loader_for_all_commands(tmp_path, capsys):
+    "Models of libraries answer stored images as they answer pictures, in every command that takes models"
+    timm = pytest.importorskip('timm')
+    transformers = pytest.importorskip('transformers')
+    from transfer_metrics.cli.common import classifiers
+    from transfer_metrics.cli.main import main
+    config = transformers.ViTConfig(**transformer, **image, num_labels=3)
+    transformers.ViTForImageClassification(config).save_pretrained(tmp_path/'vit')
+    transformers.ViTImageProcessor(size=dict(height=32, width=32)).save_pretrained(tmp_path/'vit')
+    bytes_ = torch.randint(0, 256, (6, 3, 32, 32), dtype=torch.uint8)
+    model, = classifiers(f'hf:{tmp_path/"vit"}', 'DEFAULT', [], []).values()
+    adapted = open_model(f'hf:{tmp_path/"vit"}')
+    pictures = [Image.fromarray(x.permute(1, 2, 0).numpy()) for x in bytes_]
+    with torch.no_grad(): expected = adapted.model.eval()(adapted.prepare(pictures)).logits
+    same(outputs(model, (bytes_, labels), **quiet).logits, expected)
+    small, = classifiers('timm:resnet10t', 'none', [.5]*3, [.5]*3).values()
+    assert isinstance(small[1], type(timm.create_model('resnet10t')))
+    for i,x in enumerate(pictures*4):
+        folder = tmp_path/('known' if i<16 else 'new')/labels[i%6]
+        folder.mkdir(parents=True, exist_ok=True)
+        x.save(folder/f'{i}.png')
+    args = ['--known', str(tmp_path/'known'), '--new', str(tmp_path/'new'), '--no-progress']
+    main(['accuracy', '--model', f'hf:{tmp_path/"vit"}', *args])
+    assert 'vit' in capsys.readouterr().out
+
 def test_missing_library(monkeypatch):
     from transfer_metrics import model_names
     monkeypatch.setattr(model_names, 'find_spec', lambda name: None)
@@ -257,3 +283,65 @@ def test_help_where_it_is_needed():
     net = nn.Sequential(nn.Flatten(), nn.Linear(48, 3))
     o = outputs(net, DataLoader(Stream(), batch_size=4), **quiet)
     assert o.labels.tolist()==labels
+
+def tagged(n=120):
+    "Sentences of words, labels of their words, and one label and one number a sentence"
+    r = np.random.default_rng(0)
+    sentences = [[str(w) for w in r.choice(words[5:], r.integers(3, 5))] for _ in range(n)]
+    tags = [['N' if w in ('joy','film') else 'other' for w in s] for s in sentences]
+    kinds = [min(2, int('joy' in s or 'warm' in s)+2*int('dull' in s)) for s in sentences]
+    return sentences,tags,kinds,r.normal(size=n)+kinds
+
+@pytest.mark.filterwarnings('ignore')
+def test_words_and_pairs(tmp_path):
+    "Ranked for tagging words at their first piece, per layer; for numbers of pairs of texts"
+    from functools import partial
+    from transfer_metrics.words import word_outputs
+    encoder = tiny_bert(tmp_path/'encoder')
+    sentences,tags,_,numbers = tagged()
+    said = word_outputs(f'hf:{encoder}', sentences, tags, **quiet)
+    scores = tm.score_models({'encoder': said}, metrics=['logme','h_score','knn'], progress=False)
+    assert (scores.error=='').all() and set(scores.model)=={'encoder/layer 1','encoder/layer 2','encoder/mean'}
+    adapted = open_model(f'hf:{encoder}')
+    ids = adapted.prepare.tokenizer([sentences[0]], is_split_into_words=True, return_tensors='pt')
+    with torch.no_grad(): hidden = adapted.model.eval()(**ids).last_hidden_state[0,1:-1]
+    same(said['layer 2'].features[:len(sentences[0])], hidden)
+    texts = [' '.join(s[:2]) for s in sentences]
+    pairs = list(zip(texts, texts[::-1], strict=True)),numbers
+    regression = {'logme': partial(tm.logme, regression=True)}
+    scores = tm.score_models([f'hf:{encoder}'], pairs, regression, progress=False)
+    assert scores.error[0]=='' and scores.n[0]==len(texts)
+
+@pytest.mark.filterwarnings('ignore')
+def test_as_transformer_ranker(tmp_path):
+    "The same embeddings; LogME agrees, and kNN where it is an accuracy; its H-score is n/(n-1) times ours, its last layer is the first"
+    estimators = pytest.importorskip('transformer_ranker.estimators')
+    from inspect import getsource
+    from transformer_ranker import TransformerRanker
+    from transformer_ranker.embedder import Embedder
+    from transformers import AutoTokenizer
+    from transfer_metrics.words import word_outputs
+    encoder = tiny_bert(tmp_path/'encoder')
+    sentences,_,kinds,numbers = tagged()
+    theirs = Embedder(encoder, tokenizer=AutoTokenizer.from_pretrained(encoder), sentence_pooling='mean', layer_mean=True)
+    x = torch.stack([o[0] for o in theirs.embed(sentences, show_progress=False)])
+    ours = word_outputs(f'hf:{encoder}', sentences, kinds, subword='mean', sentence='mean', **quiet)['mean']
+    same(ours.features, x)
+    assert 'layer_ids="0" if layer_aggregator == "lastlayer"' in getsource(TransformerRanker)
+    y = torch.tensor(kinds)
+    def fit(kind, labels, **options): return getattr(estimators, kind)(**options).fit(embeddings=x, labels=labels)
+    n = len(y)
+    assert tm.logme(x, y)==pytest.approx(fit('LogME', y), abs=1e-4)
+    of_numbers = fit('LogME', torch.tensor(numbers), regression=True)
+    assert tm.logme(x, numbers, regression=True)==pytest.approx(of_numbers, abs=1e-4)
+    rare = (torch.arange(n)%40==0).long() # which nothing tells: it stops early, and adds 1e-5 to what it divides by
+    assert 0<=tm.logme(x, rare)-fit('LogME', rare)<1e-3
+    assert tm.h_score(x, y, shrinkage='ledoit_wolf')*n/(n-1)==pytest.approx(fit('HScore', y), abs=1e-4)
+    x = torch.randn(n, 16) # sentences that are the same are at the same distance, where either may take any
+    assert tm.knn(x, y, k=1)==pytest.approx(fit('NearestNeighbors', y, k=1), abs=1e-6)
+    two = (y>0).long()
+    nearest = (torch.cdist(x, x)+torch.eye(n)*1e9).topk(3, largest=False).indices
+    voted = two[nearest].mode(1).values
+    assert tm.knn(x, two, k=3)==pytest.approx((voted==two).float().mean().item(), abs=1e-6)
+    right = 2*(voted*two).sum()/(voted.sum()+two.sum())
+    assert fit('NearestNeighbors', two, k=3)==pytest.approx(right.item(), abs=1e-6) # of two classes F1, not accuracy

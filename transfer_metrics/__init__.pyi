@@ -33,6 +33,7 @@ from . import pooling as pooling
 from . import progress as progress
 from . import public as public
 from . import reading as reading
+from . import running as running
 from . import samples as samples
 from . import state as state
 from . import stats as stats
@@ -40,6 +41,7 @@ from . import store as store
 from . import streaming as streaming
 from . import torchmetrics as torchmetrics
 from . import transferability as transferability
+from . import words as words
 from .cards import Card as Card
 from .cards import card as card
 from .datasets.digits import digits_loaders as digits_loaders

@@ -30,6 +30,7 @@ from .core import ArrayLike, as_tensor
 from .estimators import is_estimator, said_by
 from .pooling import features_last, pooled
 from .reading import Reader, call_with, logits_in, words
+from .running import Way, narrowed
 from .samples import Samples, batch_labels
 from .store import atomic
 
@@ -312,15 +313,6 @@ def tapped(
         for h in hooks: h.remove()
 
 # %% ../nbs/06_models.ipynb #b0c7598a
-def _move(x, device):
-    "`x` with every tensor in it on `device`"
-    if hasattr(x, 'to'): return x.to(device)
-    if isinstance(x, Mapping): return {k: _move(v, device) for k,v in x.items()}
-    if not isinstance(x, (tuple,list)): return x
-    moved = [_move(v, device) for v in x]
-    if hasattr(x, '_fields'): return type(x)(*moved)
-    return type(x)(moved)
-
 def _labels(batch):
     "The labels in a batch as an array, `None` if it has none"
     y = batch_labels(batch)
@@ -406,44 +398,75 @@ def _precisely(z, dtype):
     if z.device.type=='mps': z = z.cpu()
     return z.to(dtype)
 
-def _answers(model, batch, forward, view, dtype):
-    "What `model` says about one batch, where no features are wanted"
-    z = logits_of(forward(model, batch))
-    n = len(batch[0]) if forward is call_with and not isinstance(batch, Mapping) else len(z)
+def _check_answers(z, batch, usual):
+    "Refuse a model that has no answers where nothing else is wanted, and other than one an image"
+    if z is None:
+        raise ValueError('the output of the model is not made directly by a layer that could be a head, so it is '
+                         'features, and there are no logits and probabilities: take the model with its head, or, if '
+                         "these are logits, pass forward=lambda model, batch: {'logits': model(batch[0])}")
+    n = len(batch[0]) if usual and not isinstance(batch, Mapping) else len(z)
     if len(z)!=n:
         raise ValueError(f'the model must return one row of logits an image, got {len(z)} rows for {n} images')
-    z = _precisely(z, dtype)
-    return Look(view, z, _finite(_softmax(z), 'logits'), {}, _labels(batch))
 
 def _read(model, batch, forward, reader, view=0, dtype=None):
-    "What `model` says about one batch, with features"
+    "What `model` says about one batch"
     y = _labels(batch)
     z,features = reader.read(lambda: forward(model, batch), batch)
+    if not reader.layers: _check_answers(z, batch, forward is call_with)
     features = {k: _checked(x, reader.taken[k], z, y) for k,x in features.items()}
     if z is None: return Look(view, None, None, features, y, reader.taken)
     z = _precisely(z, dtype)
     probs = _finite(_softmax(z), 'logits')
     return Look(view, z, probs, features, y, reader.taken)
 
+def _merged(looks):
+    "Pieces of one batch as one"
+    first = looks[0]
+    if len(looks)==1: return first
+    def joined(parts): return None if parts[0] is None else torch.cat(parts)
+    features = {k: joined([o.features[k] for o in looks]) for k in first.features}
+    labels = None if first.labels is None else np.concatenate([o.labels for o in looks])
+    logits = joined([o.logits for o in looks])
+    probs = joined([o.probs for o in looks])
+    return Look(first.view, logits, probs, features, labels, first.taken)
+
 # %% ../nbs/06_models.ipynb #9b250221
-def _looks(model, batches, views, reading, device, run, dtype, progress, desc, name):
+class _Pass(NamedTuple):
+    "How each batch is looked at"
+    model: Any # lent
+    run: Callable|None
+    reader: Reader
+    way: Way
+    dtype: torch.dtype|None # of logits
+
+    def settled(self): return self.reader.has_logits is not None
+
+    def look(self, batch, view, j):
+        "View `j` of a batch, seen by the model where it is"
+        if self.run is None: batch = _as_batch(batch)
+        seen = _viewed(self.way.moved(batch), view)
+        run = self.run or call_with
+        def once(part): return _read(self.model, part, run, self.reader, j, self.dtype)
+        return _merged(self.way.looks(once, seen, self.settled))
+
+def _looks(model, batches, views, reading, device, *, progress, desc, name, run=None, dtype=None, **running):
     "Each view of each batch"
     grad = torch.is_grad_enabled()
     i = -1
     with ExitStack() as stack:
         model = stack.enter_context(frozen(model, device))
         reader = _reader(model, stack, **reading)
-        at = _device(model)
+        way = Way(model, _device(model), **running)
+        one = _Pass(model, run, reader, way, dtype)
         for i,batch in enumerate(tqdm(batches, desc=desc or None, unit='batch', disable=not progress)):
             for j,view in enumerate(views):
-                try: look = _one_look(model, batch, view, j, at, run, reader, dtype)
+                try: look = one.look(batch, view, j)
                 except ValueError as e: raise ValueError(f'batch {i}: {e}') from e
                 with torch.set_grad_enabled(grad): yield look
     if i<0: raise ValueError(f'`{name}` must give at least one batch, got none (a generator that is used up?)')
 
 def _reader(model, stack, layers, **options):
-    "What reads features, `None` if none are wanted"
-    if not layers: return None
+    "What reads features and finds out whether there are logits"
     for k in layers: _watched(model, k)
     return stack.enter_context(Reader(model, layers, **options))
 
@@ -451,14 +474,6 @@ def _device(model):
     "Where a model is, `None` if it holds no tensor"
     tensors = chain(model.parameters(), model.buffers())
     return next((t.device for t in tensors), None)
-
-def _one_look(model, batch, view, j, at, run, reader, dtype):
-    "View `j` of a batch, seen by the model where it is"
-    if run is None: batch = _as_batch(batch)
-    if at is not None: batch = _move(batch, at)
-    seen = _viewed(batch, view)
-    if reader is None: return _answers(model, seen, run or call_with, j, dtype)
-    return _read(model, seen, run or call_with, reader, j, dtype)
 
 # %% ../nbs/06_models.ipynb #69f29611
 def forward(
@@ -480,7 +495,8 @@ def forward(
     "Run `model` once over each view of each batch, and give back what it says batch by batch"
     batches = Samples.of(samples, name=name).batches(batch_size)
     reading = dict(layers=list(layers), features=features, pooling=pooling)
-    return _looks(model, batches, list(views), reading, device, forward, dtype, progress, desc, name)
+    shown = dict(progress=progress, desc=desc, name=name)
+    return _looks(model, batches, list(views), reading, device, run=forward, dtype=dtype, **shown)
 
 # %% ../nbs/06_models.ipynb #68f9987c
 class _Npy:
@@ -519,9 +535,10 @@ def _column(folder, name)->Any:
 
 class _Columns:
     "What the batches of a pass add up to: lists, or growing files in the folders by layer"
-    def __init__(self, names, folders):
+    def __init__(self, names, folders, features_dtype):
         self.names = names
         self.folders = folders
+        self.features_dtype = features_dtype
         for d in folders.values(): d.mkdir()
         self.first:Any = next(iter(folders.values()), None)
         self.features = {k: _column(folders.get(k), 'features') for k in names}
@@ -531,7 +548,9 @@ class _Columns:
         self.taken:dict = {}
 
     def append(self, look):
-        for k,x in look.features.items(): self.features[k].append(_host(x))
+        for k,x in look.features.items():
+            narrow = narrowed(x, self.features_dtype)
+            self.features[k].append(_host(narrow))
         if look.logits is not None:
             self.logits.append(_host(look.logits))
             self.probs.append(_host(look.probs))
@@ -601,9 +620,9 @@ def _asked(layer, features):
         raise ValueError(f'`layer` and `features` say the same, pass one of them; got {layer!r} and {features!r}')
     return (None,features) if features in words else (features,None)
 
-def _fill(columns, model, loader, **options):
+def _fill(columns, model, batches, reading, device, **options):
     "One pass over the data into `columns`"
-    with closing(forward(model, loader, name='loader', **options)) as looks:
+    with closing(_looks(model, batches, [None], reading, device, **options)) as looks:
         for look in looks: columns.append(look)
 
 # %% ../nbs/06_models.ipynb #e0172e98
@@ -616,6 +635,9 @@ def outputs(
     features:str|None=None, # 'head', 'output', 'pooled' or a layer; `None`: what enters the head, else the output
     pooling:str|None=None, # How tokens become a row, see `pool_tokens`; `None`: the token that the head reads, or mean
     forward:Callable|None=None, # `forward(model, batch)` returns logits or something with `.logits`; `None`: `model(x)`
+    batch_size:int|None=None, # Samples in a batch, where `loader` has none of its own; `None`: 256, of a name 64
+    dtype:str|torch.dtype|None=None, # Precision of the pass, 'auto', 'bfloat16', 'float16', 'float32'; `None`: as it is
+    features_dtype:str|None=None, # 'float16' or 'float32' to keep features so; `None`: as they are, at least that
     store:str|Path|Mapping|None=None, # Folder to write to while the pass runs, of layers one in it for each or by layer
     name:str='', # What tables, plots and the progress bar call the model
     progress:bool=True, # Show a progress bar
@@ -635,18 +657,21 @@ def outputs(
     adapted = adapt(model)
     if adapted:
         model = adapted.model
-        loader = adapted.batches(loader)
+        loader = adapted.batches(loader, batch_size or 64)
         forward = forward or adapted.forward
         name = name or adapted.name
+    batches = Samples.of(loader, name='loader').batches(batch_size or 256)
     several = not (layer is None or isinstance(layer, str))
     layers = _layers(layer)
     names = {k: f'{name}/{k}'.lstrip('/') if several else name for k in layers}
     homes = _homes(store, layers, several)
     with ExitStack() as stack:
         folders = {k: stack.enter_context(atomic(p)) for k,p in homes.items()}
-        columns = _Columns(names, folders)
+        columns = _Columns(names, folders, features_dtype)
         reading = dict(layers=layers, features=features, pooling=pooling)
-        _fill(columns, model, loader, **reading, device=device, forward=forward, desc=name, progress=progress)
+        shown = dict(progress=progress, desc=name, name='loader')
+        running = dict(run=forward, precision=dtype, inference=True)
+        _fill(columns, model, batches, reading, device, **running, **shown)
         if homes: columns.finish()
     outs = _mapped(homes) if homes else columns.outputs()
     return outs if several else outs[layer]

@@ -175,7 +175,7 @@ def _refuse_opaque(model):
     "A scripted model shows nothing of its layers"
     if any(isinstance(m, torch.jit.ScriptModule) for m in model.modules()):
         raise ValueError("a scripted model does not show whether it returns logits or features; if these are features, "
-                         "pass features='output'; else export its outputs, or pass the network that was scripted")
+                         "pass features='output', if logits, forward=lambda model, batch: {'logits': model(batch[0])}")
 
 def _encoded(found, reader):
     "What is taken of the output of an encoder, and its name"

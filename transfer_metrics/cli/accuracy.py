@@ -257,7 +257,8 @@ _examples = ['accuracy', 'accuracy --model resnet18 --known photos/test --new in
 @command(groups=_groups, examples=_examples, metrics=predicted_names)
 @delegates(Answer.deliver)
 def accuracy(
-    # torchvision classifier, or module:function or module:function=weights.pth; several separated by commas
+    # torchvision classifier, one of another library (timm:resnet50), or module:function or module:function=weights.pth;
+    # several separated by commas
     model:str='',
     known:str='', # labelled images: folder of one folder for each class, .npy or .npz file, torchvision data set
     new:str='', # images without labels: folder of pictures, .npy or .npz file, torchvision data set; several by commas

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from ..model_names import libraries, library_of
 
 # %% ../../nbs/cli/02_common.ipynb #dd347b68
 class Command(NamedTuple):
@@ -185,8 +186,15 @@ def _torchvision(name, weights, norm):
     wanted = get_model_weights(name)[pretrained or 'DEFAULT']
     return nn.Sequential(wanted.transforms(), model)
 
+def _of_library(spec, weights, norm):
+    "Name of a model of another library, and the model behind the preprocessing `norm`, or else what it wants itself"
+    from torch import nn
+    from transfer_metrics.adapters import FromPixels, open_model
+    adapted = open_model(spec, pretrained=weights.lower()!='none')
+    return adapted.name, nn.Sequential(*norm, adapted.model) if norm else FromPixels(adapted)
+
 def classifiers(
-    names:str, # Names of torchvision models or `module:function=weights`, separated by commas
+    names:str, # torchvision models, `library:NAME` or `module:function=weights`, separated by commas
     weights:str, # Pretrained weights of torchvision models: 'DEFAULT', a name, or 'none'
     mean:list[float], # Of each channel, for models that take normalised images; `[]` for none
     std:list[float], # Of each channel
@@ -201,7 +209,10 @@ def classifiers(
     models:dict[str,Any] = {}
     specs = [k.removeprefix('torchvision:') for k in names_in(names)]
     for spec in specs:
-        if ':' in spec:
+        if library_of(spec) in libraries:
+            name,model = _of_library(spec, weights, norm)
+            models[name] = model
+        elif ':' in spec:
             where,*_ = spec.split('=')
             own = where.partition(':')[2]
             models[own] = nn.Sequential(*norm, own_model(spec, option))

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from ..checks import known
 from .common import names_in
-from ..model_names import check_library, libraries, library_of
+from ..model_names import check_library
 
 # %% ../../nbs/cli/13_inputs.ipynb #2f79fcc3
 def _decorated(path, decorator):
@@ -81,8 +81,6 @@ def torchvision_models() -> list[str]: # Empty where torchvision is arranged in 
 def check_models(
     text:str, # Names of torchvision models, `library:NAME` or `module:function=weights`, separated by commas
     option:str='models', # Which option names them
-    *,
-    of_libraries:bool=False, # Whether models of other libraries than torchvision are taken
 ) -> None: # Nothing, or `ValueError`
     "Refuse models that there are not, and files of weights"
     for k in names_in(text):
@@ -90,9 +88,6 @@ def check_models(
         if weights and not Path(weights).is_file():
             raise ValueError(f'--{option} {where}: no such file of weights: {weights}')
         where = where.removeprefix('torchvision:')
-        if library_of(where) in libraries and not of_libraries:
-            raise ValueError(f'--{option} {where}: models by library are for rank; here give the name of a torchvision '
-                             'model, or module:function that returns the network')
         if ':' in where: check_library(where)
         elif there := torchvision_models(): known(where.lower(), there, 'model', 'torchvision.models.list_models()')
 

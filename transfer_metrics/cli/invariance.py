@@ -214,7 +214,9 @@ _examples = ['invariance',
 @command(groups=_groups, examples=_examples, metrics=label_free_names)
 @delegates(Answer.deliver)
 def invariance(
-    models:str='', # torchvision classifiers, or module:function or module:function=weights.pth, separated by commas
+    # torchvision classifiers, others by library (timm:resnet50), or module:function or module:function=weights.pth,
+    # separated by commas
+    models:str='',
     # pretrained weights of torchvision classifiers: DEFAULT, a name such as IMAGENET1K_V1, or none
     weights:str='DEFAULT',
     # labelled images, from which the interior sets are made: folder, .npy or .npz file, torchvision data set

@@ -19,6 +19,7 @@ from pathlib import Path
 from ..checks import known
 from .common import names_in, numbers_in
 from .inputs import metric_args
+from ..model_names import libraries
 
 # %% ../../nbs/cli/19_names.ipynb #45c8752a
 _streams = {'probs','logits','source_probs','source_labels'} # what a model says about images as they are
@@ -102,7 +103,7 @@ def check_module(
     for k in names_in(text):
         where,_,_ = k.partition('=')
         module,colon,name = where.partition(':')
-        if not colon: continue
+        if not colon or module in libraries: continue
         if not name: raise ValueError(f'--{option} {k}: expected module:function, such as mymodel:make')
         top = module.split('.')[0]
         here = Path(f'{top}.py').is_file() or Path(top).is_dir()

@@ -24,6 +24,8 @@ from .kept import kept_in as kept_in
 from .kept import scores_in as scores_in
 from .layers import best_layer as best_layer
 from .layers import plot_layers as plot_layers
+from .naming import distinct as distinct
+from .naming import named_models as named_models
 from .point_names import name_points as name_points
 from .ranking import agreement as agreement
 from .ranking import applicable as applicable
@@ -39,11 +41,9 @@ from .scoring import alone as alone
 from .scoring import caution_of as caution_of
 from .scoring import count_of as count_of
 from .scoring import data_of as data_of
-from .scoring import distinct as distinct
 from .scoring import job_items as job_items
 from .scoring import lacking as lacking
 from .scoring import n_parameters as n_parameters
-from .scoring import named_models as named_models
 from .scoring import score_job as score_job
 from .scoring import ScoreJob as ScoreJob
 from .scoring import told_of_job as told_of_job

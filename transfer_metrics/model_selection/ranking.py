@@ -32,9 +32,10 @@ from ..registry import Metric, registry, resolve, resolve_all, result_frame
 from ..store import Book
 from .point_names import name_points
 from .intervals import uncertainty, with_intervals
-from .scoring import ScoreJob, alone, caution_of, count_of, distinct
+from .scoring import ScoreJob, alone, caution_of, count_of
 from .kept import folder_of, scores_in
-from .scoring import job_items, n_parameters, named_models, score_job
+from .scoring import job_items, n_parameters, score_job
+from .naming import distinct, named_models
 from .tables import direction, is_baseline, places, score_table, static
 
 # %% ../../nbs/model_selection/01_ranking.ipynb #59598c03

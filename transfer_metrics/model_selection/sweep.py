@@ -11,7 +11,8 @@ __all__ = ['kept_outputs']
 from os import PathLike
 from typing import Any
 from .kept import folder_of
-from .scoring import ScoreJob, named_models, told_of_job
+from .naming import named_models
+from .scoring import ScoreJob, told_of_job
 from ..models import Outputs
 
 # %% ../../nbs/model_selection/12_sweep.ipynb #4594a795
