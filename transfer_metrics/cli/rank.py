@@ -195,7 +195,7 @@ def _check(o):
     if o.shrinkage not in ('','none','ledoit_wolf'):
         raise ValueError(f'--shrinkage must be ledoit_wolf or none, got {o.shrinkage!r}')
     check_names(o.metrics, score_names(), 'rank')
-    check_models(o.models, of_libraries=True)
+    check_models(o.models)
     check_module(o.models)
     check_weights(o.models, o.weights)
     check_dataset(o.dataset)

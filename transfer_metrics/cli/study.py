@@ -252,7 +252,8 @@ def study(
     sources:str='',
     outputs:str='', # or saved Outputs of your models (.npz files or folders), separated by commas; for new heads only
     test_outputs:str='', # their Outputs on a test set, in the same order; by default a share of the samples is held out
-    # or torchvision classifiers, or module:function or module:function=weights.pth, separated by commas; with --images
+    # or torchvision classifiers, others by library (timm:resnet50), or module:function=weights.pth, separated by
+    # commas; with --images
     models:str='',
     weights:str='DEFAULT', # pretrained weights of torchvision classifiers: DEFAULT, a name, or none
     images:str='', # labelled images to draw tasks from: folder, .npy or .npz file, torchvision data set

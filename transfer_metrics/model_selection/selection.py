@@ -1,4 +1,4 @@
-"""Which few candidates to fine-tune, so that the best is among them with the probability that you want, or within a budget
+"""Which few candidates to fine-tune, so that the best is among them with the probability you want, or within a budget
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/selection.html.md"""
 
