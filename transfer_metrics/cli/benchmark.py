@@ -31,7 +31,8 @@ def _shown(found):
     scale = found.statistic.map(lambda k: 100 if k=='regret' else 1)
     ends = found[['value','lo','hi']].mul(scale, axis=0)
     digits = found.statistic.map(lambda k: 1 if k=='regret' else 2)
-    texts = [estimate_text(*row, d) for row,d in zip(ends.to_numpy(), digits, strict=True)]
+    rows = zip(ends.value, ends.lo, ends.hi, digits, strict=True)
+    texts = [estimate_text(value, lo, hi, d) for value,lo,hi,d in rows]
     names = [_starred(r) for r in found.itertuples()]
     long = found.assign(text=texts, name=names)
     wide = long.pivot(index='name', columns='statistic', values='text')
@@ -124,7 +125,7 @@ def benchmark(
     from transfer_metrics.model_selection.benchmarks import benchmark as published, judged
     bench = published(name)
     if against: known(against, [*bench.scores, *bench.baselines], 'score in --against')
-    run = dict(n_boot=n_boot, seed=seed)
+    run:dict[str,Any] = dict(n_boot=n_boot, seed=seed)
     found = judged(bench, statistics=_statistics, **run)
     difference = _difference(bench, found, run)
     models,targets = bench.reached.shape
