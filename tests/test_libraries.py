@@ -227,7 +227,7 @@ def test_one_loader_for_all_commands(tmp_path, capsys):
     transformers = pytest.importorskip('transformers')
     from transfer_metrics.cli.common import classifiers
     from transfer_metrics.cli.main import main
-    config = transformers.ViTConfig(**transformer, **image, num_labels=3)
+    config = transformers.ViTConfig(**transformer, **image, num_labels=2)
     transformers.ViTForImageClassification(config).save_pretrained(tmp_path/'vit')
     transformers.ViTImageProcessor(size=dict(height=32, width=32)).save_pretrained(tmp_path/'vit')
     bytes_ = torch.randint(0, 256, (6, 3, 32, 32), dtype=torch.uint8)
