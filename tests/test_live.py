@@ -6,13 +6,13 @@ import pytest
 pty = pytest.importorskip('pty') # not on Windows
 import fcntl, struct, termios
 
-def in_terminal(args, columns=80, stop=None, limit=240):
+def in_terminal(args, columns=80, stop=None, limit=240, cwd=None):
     "Status and what a terminal of `columns` got; Ctrl-C as soon as `stop(text)` is true"
     master,slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
     env = {k: v for k,v in os.environ.items() if k not in ('COLUMNS','NO_COLOR','FORCE_COLOR','CI')} | dict(TERM='xterm-256color')
     command = [sys.executable, '-m', 'transfer_metrics.cli.main', *map(str, args)]
-    p = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True)
+    p = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env, cwd=cwd, start_new_session=True)
     os.close(slave)
     got = b''
     stopped = stop is None
@@ -68,11 +68,15 @@ def test_interrupted_with_a_store(name, tmp_path):
 @pytest.mark.parametrize('line', [
     'curves --n-boot 20000000',
     'rank --models resnet18 --weights none --images {photos} --batch-size 1',
-    'accuracy --model resnet18 --weights none --known {photos} --new {photos}/cat --size 224 --batch-size 1'])
-def test_interrupted(line, photos):
-    status,text = in_terminal(line.format(photos=photos).split(), stop=left)
+    'accuracy --model two:net --known {photos} --new {photos}/cat --size 224 --batch-size 1'])
+def test_interrupted(line, photos, tmp_path):
+    "Nothing was kept where no store was named; what can have one says so"
+    (tmp_path/'two.py').write_text('def net():\n    from torchvision.models import resnet18\n    return resnet18(num_classes=2)\n')
+    status,text = in_terminal(line.format(photos=photos).split(), stop=left, cwd=tmp_path)
     assert status==130, text[-2000:]
-    assert ' '.join(last(text).split()).endswith('transfer-metrics: interrupted; nothing was kept, the same command begins anew')
+    has_store = line.startswith('rank')
+    how = '; with --store PATH what is finished stays' if has_store else ', the same command begins anew'
+    assert ' '.join(last(text).split()).endswith(f'transfer-metrics: interrupted; nothing was kept{how}')
     assert 'Traceback' not in text
 
 def test_warning_within_the_width(tmp_path):

@@ -43,7 +43,7 @@ says = {
     'transferability/mixture._em': 'returns whether it has converged, and `nleep` warns',
     'transferability/otce._newton': '`_sinkhorn` warns', 'transferability/otce._mended': '`_sinkhorn` warns',
     'transferability/pactran._settle': 'warning',
-    'transferability/precise_head._inverses': 'over classes',
+    'running.looks': 'RuntimeError, and torch says that one sample does not fit',
     'transferability/precise_head._step': 'a shorter Newton step', 'transferability/precise_head._search': 'returns that it has failed',
     'transferability/precise_head.precise_head': 'returns the decrement, and `pactran_gauss` warns'}
 

@@ -50,6 +50,10 @@ def narrowed(
                      "pass features_dtype='float32'")
 
 # %% ../nbs/36_running.ipynb #4b5ba7a7
+def _rebuilt(x, entries):
+    "A tuple, list or named tuple like `x` of other entries"
+    return type(x)(*entries) if hasattr(x, '_fields') else type(x)(entries)
+
 def _sent(x, device):
     "One tensor on a device"
     if device.type!='cuda' or x.device.type!='cpu': return x.to(device)
@@ -65,9 +69,7 @@ def moved(
     if hasattr(x, 'to'): return x.to(device)
     if isinstance(x, Mapping): return {k: moved(v, device) for k,v in x.items()}
     if not isinstance(x, (tuple,list)): return x
-    parts = [moved(v, device) for v in x]
-    if hasattr(x, '_fields'): return type(x)(*parts)
-    return type(x)(parts)
+    return _rebuilt(x, [moved(v, device) for v in x])
 
 # %% ../nbs/36_running.ipynb #a641eed3
 def batch_length(
@@ -83,7 +85,7 @@ def _cut(x, n, part, inner=True):
     "What belongs to a piece; the entries of a batch are no samples"
     if isinstance(x, Mapping): return {k: _cut(v, n, part) for k,v in x.items()}
     if inner and hasattr(x, '__len__') and not isinstance(x, str) and len(x)==n: return x[part]
-    if isinstance(x, (tuple,list)): return type(x)(_cut(o, n, part) for o in x)
+    if isinstance(x, (tuple,list)): return _rebuilt(x, [_cut(o, n, part) for o in x])
     return x
 
 def pieces(
@@ -140,7 +142,7 @@ class Way:
         first,*others = batch
         images = isinstance(first, Tensor) and first.ndim==4
         if images: first = first.to(memory_format=torch.channels_last)
-        return type(batch)([first, *others])
+        return _rebuilt(batch, [first, *others])
 
     @contextmanager
     def _modes(self, inference) -> Iterator[None]:

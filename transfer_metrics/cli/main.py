@@ -114,7 +114,7 @@ def _kept(name, f, options):
     options = configured(f, options, options.get('config', ''))
     store = options['store']
     if not store and options.get('resume'): store = f'study-{options["experiment"]}.csv'
-    if not store: return 'nothing was kept; with --store FILE what is finished stays'
+    if not store: return 'nothing was kept; with --store PATH what is finished stays'
     if not Path(store).exists(): return f'nothing was finished yet for {store}; the same command begins anew'
     again = '' if options.get('resume', True) else ' with --resume'
     return f'what was finished is in {store}; the same command{again} goes on from there'
