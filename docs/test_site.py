@@ -140,7 +140,7 @@ def test_metric_page(site, browser):
     colab, = wait(browser, 'a.colab')
     assert colab.get_attribute('href').endswith('/blob/main/nbs/transferability/01_leep.ipynb')
 
-commands = ['rank', 'curves', 'loss-data', 'invariance', 'study', 'accuracy']
+commands = ['rank', 'curves', 'loss-data', 'invariance', 'study', 'accuracy', 'benchmark']
 
 @pytest.mark.parametrize('name', commands)
 def test_command_page(site, browser, name):

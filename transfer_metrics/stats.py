@@ -433,7 +433,33 @@ def row_spearman(
     "Spearman's correlation of each row of `x` with that of `y`"
     return row_pearson(row_ranks(x), row_ranks(y))
 
-def _spearman(x, y): return _on_rows(row_spearman, (x,y), True)
+def _drawn_ranks(x):
+    "Twice the rank of each unit among those drawn, less the mean, as a function of counts: whole numbers, exact"
+    _,place = np.unique(x, return_inverse=True)
+    order = np.argsort(place, kind='stable')
+    starts = np.unique(place[order], return_index=True)[1]
+    def of(counts):
+        of_value = np.add.reduceat(counts[:,order], starts, axis=1)
+        upto = of_value.cumsum(1)
+        n = upto[:,-1:]
+        twice = 2*upto-of_value-n
+        return twice[:,place].astype(float)
+    return of
+
+def _spearman(x, y):
+    "Spearman's correlation as a statistic of counts"
+    ranks_x = _drawn_ranks(x)
+    ranks_y = _drawn_ranks(y)
+    def of(counts):
+        a = ranks_x(counts)
+        b = ranks_y(counts)
+        weighted = counts*a
+        xy = (weighted*b).sum(1)
+        xx = (weighted*a).sum(1)
+        yy = (counts*b*b).sum(1)
+        with np.errstate(invalid='ignore'): rho = xy/np.sqrt(xx*yy)
+        return np.clip(rho, -1, 1)
+    return of
 
 def spearman(
     x:ArrayLike, # Scores, one a model, shape `[m]`; may be infinite
