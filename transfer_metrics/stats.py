@@ -6,9 +6,9 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/stats.html.md"""
 
 # %% auto #0
 __all__ = ['row_names', 'aligned', 'Estimate', 'drawn', 'drawn_rows', 'canonical', 'from_resamples', 'check_resampling',
-           'resample', 'bootstrap_interval', 't_interval', 'row_pearson', 'pearson', 'row_ranks', 'row_spearman',
-           'spearman', 'kendall', 'weighted_kendall', 'LinearFit', 'linear_fit', 'regret_at_k', 'relative_top_k',
-           'recall_at_k', 'of_draws', 'stability']
+           'resample', 'bootstrap_interval', 't_interval', 'jackknife_error', 'row_pearson', 'pearson', 'row_ranks',
+           'row_spearman', 'spearman', 'kendall', 'weighted_kendall', 'LinearFit', 'linear_fit', 'regret_at_k',
+           'relative_top_k', 'recall_at_k', 'of_draws', 'stability']
 
 # %% ../nbs/08_stats.ipynb #55573292
 import math
@@ -338,6 +338,29 @@ def t_interval(
     t = stdtrit(np.maximum(df, 1), (1+coverage)/2)
     half = np.where(df>=1, t, np.nan)*error
     return value-half,value+half
+
+# %% ../nbs/08_stats.ipynb #3dd38720
+def jackknife_error(
+    without:np.ndarray, # Row `j` the estimate without the `j`-th unit or group, shape `[r, ...]`
+    s:Any=None, # How many of the rows count: a number, or one for each column; all by default
+) -> np.ndarray: # Shape `[...]`; NaN where an estimate that counts is not finite
+    """The jackknife's standard error; without overflow, whatever the unit
+
+    >>> means = np.array([2., 3., 4.]) # of 5, 3 and 1 without one of them
+    >>> round(float(jackknife_error(means)), 4) # 2, their standard deviation, over the root of 3
+    1.1547
+    """
+    rows = np.arange(len(without))
+    s = np.broadcast_to(len(without) if s is None else s, without.shape[1:])
+    used = np.less.outer(rows, s)
+    with np.errstate(all='ignore'):
+        d = np.where(used, without, 0)
+        mean = d.sum(0)/s
+        d = np.where(used, d-mean, 0)
+        scale = abs(d).max(0, initial=1e-300)
+        squares = ((d/scale)**2).sum(0)
+        variance = (s-1)/s*squares
+        return scale*np.sqrt(variance)
 
 # %% ../nbs/08_stats.ipynb #6e34c5c4
 def _deviations(x):

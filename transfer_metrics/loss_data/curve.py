@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from ..checks import instance
 from ..core import as_labels, as_tensor
-from ..stats import t_interval
+from ..stats import jackknife_error, t_interval
 
 # %% ../../nbs/loss_data/01_curve.ipynb #5b597ad3
 def _whole(df, k, low=None):
@@ -217,18 +217,6 @@ def size_at(
         return np.clip(n, na, nb)
 
 # %% ../../nbs/loss_data/01_curve.ipynb #4eb41617
-def _jackknife_error(without, s):
-    "The jackknife's standard error; without overflow, whatever the unit"
-    rows = np.arange(len(without))
-    used = np.less.outer(rows, s)
-    d = np.where(used, without, 0)
-    mean = d.sum(0)/s
-    d = np.where(used, d-mean, 0)
-    scale = abs(d).max(0, initial=1e-300)
-    squares = ((d/scale)**2).sum(0)
-    variance = (s-1)/s*squares
-    return scale*np.sqrt(variance)
-
 def jackknife_t(
     values:np.ndarray, # Row 0 the estimate, row `1+j` the estimate without the `j`-th seed, shape `[1+r, ...]`
     seeds:Any, # How many seeds there are, at most `r`: a number, or one for each column
@@ -243,7 +231,7 @@ def jackknife_t(
     if s.size and s.max()>r>0:
         raise ValueError(f'`values` must have one row for each of {s.max()} seeds after the estimate, got {r}')
     with np.errstate(all='ignore'):
-        error = _jackknife_error(v[1:], s)
+        error = jackknife_error(v[1:], s)
         freedom = np.where(r>0, s-1, 0)
         return t_interval(v[0], error, freedom, coverage=coverage)
 

@@ -25,7 +25,7 @@ from .chance import chance
 from .scoring import data_of
 from ..registry import Metric, resolve
 from ..state import RowsState, State, state_of
-from ..stats import Estimate, t_interval
+from ..stats import Estimate, jackknife_error, t_interval
 
 # %% ../../nbs/model_selection/14_intervals.ipynb #1d232f61
 def _as_rows(name, x, options):
@@ -84,9 +84,7 @@ class Jackknife:
     @property
     def error(self) -> float: # in the unit of the score; nan where a value is infinite
         "Standard error of the score"
-        g = len(self.without)
-        with np.errstate(invalid='ignore'): deviations = self.without-self.without.mean()
-        return math.sqrt((g-1)/g*(deviations@deviations))
+        return float(jackknife_error(self.without))
 
     @property
     def bias(self) -> float: # in the unit of the score

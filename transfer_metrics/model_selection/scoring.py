@@ -44,6 +44,14 @@ def lacking(
         if getattr(out, stored, None) is None: missing.append(a)
     return missing
 
+def _refuse_lacking(metric, out):
+    "Refuse outputs that do not have what a metric needs"
+    missing = lacking(metric, out)
+    if not missing: return
+    needed = ' and '.join(f'`{a}`' for a in missing)
+    taken = f' (features: {out.taken})' if out.taken else ''
+    raise ValueError(f'needs {needed}, which these outputs do not have{taken}')
+
 def data_of(
     m:Metric, # A metric
     data:Sequence[Any], # Its data arguments in their order, or one `Outputs`
@@ -53,8 +61,7 @@ def data_of(
     free = m.free(options)
     if len(data)==1 and isinstance(data[0], Outputs):
         out, = data
-        missing = lacking(partial(m.f, **options), out)
-        if missing: raise ValueError(f'{m.name} needs `{missing[0]}`, which these outputs do not have')
+        _refuse_lacking(partial(m.f, **options), out)
         return [getattr(out, a) for a in free]
     if len(data)==len(free): return list(data)
     raise ValueError(f'{m.name} takes `{"`, `".join(free)}`, or one `Outputs`; got {len(data)} arrays')
@@ -70,16 +77,11 @@ def _refuse_one_class(m, options, out):
 
 def _value(f, out):
     "Value of one metric on one model's outputs"
-    missing = lacking(f, out)
-    if missing:
-        needed = ' and '.join(f'`{a}`' for a in missing)
-        taken = f' (features: {out.taken})' if out.taken else ''
-        raise ValueError(f'needs {needed}, which these outputs do not have{taken}')
+    _refuse_lacking(f, out)
     m,options = resolve(f)
     _refuse_one_class(m, options, out)
-    args = m.free(options)
-    if from_disk(f, args, out): return streamed(f, out, progress=False)
-    arrays = [getattr(out, a) for a in args]
+    if from_disk(f, m.free(options), out): return streamed(f, out, progress=False)
+    arrays = data_of(m, [out], options)
     return float(m(*arrays, **options))
 
 def count_of(
