@@ -50,11 +50,18 @@ def _interval(r): return estimate_text(r.value, r.lo, r.hi)
 def _said(r): return f'{r.score} has a weighted tau of {_interval(r)}'
 
 # %% ../../nbs/cli/21_benchmark.ipynb #9396ceaf
+def _only_elsewhere(found):
+    "Of models of which nothing is known but what they reached"
+    rows = found[found.statistic=='weighted_kendall'].set_index('score')
+    known = _interval(rows.loc['elsewhere'])
+    return ('Neither a score nor a fact was published for these models; their mean rank on the other data sets has '
+            f'a weighted tau of {known}.')
+
 def _words(found, difference) -> list[str]:
     "Which score is best, and whether it beats what needs no score"
     score = _best(found, 'score')
     baseline = _best(found, 'baseline')
-    if score is None and baseline is None: return ['No score and no baseline were published for these models.']
+    if score is None and baseline is None: return [_only_elsewhere(found)]
     if score is None: return [f'No score was published for these models; {_said(baseline)}.']
     words = [f'Of the scores {score.score} is best, with a weighted tau of {_interval(score)}.']
     if baseline is None: return words
