@@ -1,4 +1,4 @@
-"""The error of the best way to hand out the labels that there should be (Lu et al., NeurIPS 2023)
+"""Confidence optimal transport: the error if the labels must come out in known shares (Lu et al., NeurIPS 2023)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/cot.html.md"""
 
