@@ -109,6 +109,7 @@ from .model_selection.chance import Chance as Chance
 from .model_selection.chance import chance as chance
 from .model_selection.consensus import aggregate as aggregate
 from .model_selection.feature_selection import select_features as select_features
+from .model_selection.groups import score_groups as score_groups
 from .model_selection.intervals import Jackknife as Jackknife
 from .model_selection.intervals import jackknife as jackknife
 from .model_selection.intervals import p_best as p_best
@@ -121,6 +122,8 @@ from .model_selection.ranking import plot_agreement as plot_agreement
 from .model_selection.ranking import plot_ranking as plot_ranking
 from .model_selection.ranking import rank as rank
 from .model_selection.ranking import score_models as score_models
+from .model_selection.scale import accuracy_per_unit as accuracy_per_unit
+from .model_selection.scale import Scale as Scale
 from .model_selection.selection import select_model as select_model
 from .models import Outputs as Outputs
 from .models import outputs as outputs

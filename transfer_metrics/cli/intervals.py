@@ -24,34 +24,47 @@ def with_ends(
     texts = [text(r) for r in scores.itertuples()]
     return scores.assign(text=texts).pivot(index='model', columns='metric', values='text')
 
+def _p_and_group(r): return f'{r.p_best:.2f} ({r.group})'
+
 def show_p_best(
     a:Any, # The `Answer`
     scores:Any, # Data frame as of `score_models(interval=)`
     models:Iterable[str], # Names in their order
 ) -> None: # Nothing
-    "The table of the probabilities, if there are several models and any is known"
+    "The table of the probabilities and groups, if there are several models and any is known"
     known = scores.dropna(subset='p_best')
     if not len(known): return
-    wide = known.pivot(index='model', columns='metric', values='p_best')
+    texts = [_p_and_group(r) for r in known.itertuples()]
+    wide = known.assign(text=texts).pivot(index='model', columns='metric', values='text')
     there = [k for k in models if k in wide.index]
     metrics = list(dict.fromkeys(known.metric))
-    wide = wide.loc[there,metrics].rename_axis(index=None, columns=None)
-    a.table('Probability that a model is the best of them by a score, with other samples like these', wide, digits=2)
+    wide = wide.loc[there,metrics].fillna('').rename_axis(index=None, columns=None)
+    a.table('Probability that a model is the best of them by a score, with other samples like these (and group)', wide)
+    a.note('Group 1: no difference to the first model shows; group 2: none to the first of the others; and so on.')
 
 # %% ../../nbs/cli/20_intervals.ipynb #1197ac07
 def _firsts(scores):
-    "Metric, the model that is probably best by it, and how probable that is"
+    "Metric, the model that is probably best by it, how probable that is, and the others of its group"
     known = scores.dropna(subset='p_best')
     for metric,part in known.groupby('metric', sort=False):
         top = part.loc[part.p_best.idxmax()]
-        yield metric,top.model,float(top.p_best)
+        same = part.model[(part.group==1) & (part.model!=top.model)]
+        yield metric,top.model,float(top.p_best),list(same)
+
+def _not_told(others):
+    "Who else could be first"
+    if not others: return ''
+    if len(others)>3: return f'; {len(others)} others cannot be told from the first'
+    return f'; {listed(others)} cannot be told from the first'
 
 def _first_words(scores):
     "How sure the first places are"
     sure:dict[str,list[str]] = {}
-    for metric,model,p in _firsts(scores):
+    for metric,model,p,others in _firsts(scores):
         if p>=.95: sure.setdefault(model, []).append(metric)
-        else: yield f'By {metric} the best is not sure: {model} with probability {p:.2f}. More samples would tell.'
+        else:
+            first = f'{model} with probability {p:.2f}'
+            yield f'By {metric} the best is not sure: {first}{_not_told(others)}. More samples would tell.'
     for model,metrics in sure.items():
         yield f'{model} would be best by {listed(metrics)} with other samples too (probability at least .95).'
 

@@ -255,7 +255,8 @@ def rank(
     device:str='', # where to run the models, such as cuda
     batch_size:int=64, # images in a batch
     limit:int=0, # use this many samples, with the share of each class kept; 0 for all
-    # an interval for each score, and how probable it is that the model is best; takes fifty times as long
+    # an interval for each score, how probable it is that the model is best, and groups of models that cannot be told
+    # apart; takes fifty times as long
     interval:bool=False,
     retrain:bool=False, # also retrain each head on half of the samples, test it on the others, and compare
     store:str='', # folder that keeps what each model says, so that no forward pass is made twice

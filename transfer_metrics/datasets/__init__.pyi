@@ -28,4 +28,5 @@ from .published import Predictions as Predictions
 from .scenes import plot_images as plot_images
 from .scenes import scene as scene
 from .tables import benchmark_tables as benchmark_tables
+from .tables import own_tables as own_tables
 from .tables import published as published

@@ -31,7 +31,7 @@ from ..plots import axes, color_of, label_of, value_text
 from ..registry import Metric, registry, resolve, resolve_all, result_frame
 from ..store import Book
 from .point_names import name_points
-from .intervals import uncertainty, with_intervals
+from .groups import uncertainty, with_intervals
 from .scoring import ScoreJob, alone, caution_of, count_of
 from .kept import folder_of, scores_in
 from .scoring import job_items, n_parameters, score_job
@@ -128,7 +128,7 @@ def score_models(
     *,
     data:str='', # What the column `data` calls the target data
     source_accuracy:Mapping|None=None, # Accuracy of each model on its own source task, added as a baseline
-    interval:float|None=None, # Coverage of intervals, such as .95; adds the columns `chance` and `p_best`
+    interval:float|None=None, # Coverage of intervals, such as .95; adds `chance`, `p_best` and `group`
     executor:Executor|None=None, # A process or thread pool, Dask's `client.get_executor()`; `None` is here
     store:str|PathLike|None=None, # A file (CSV) to keep scores in and to take known ones from; a folder for outputs too
     resume:bool=True, # Take what is known from the store; else compute all again
@@ -139,8 +139,9 @@ def score_models(
 
     By default LEEP, NCE, the shrunk H-score and LogME beside the baselines `knn` and `linear_probe`; networks also have
     their number of parameters. A `caution` says where random labels would score as well.
-    With `interval` there are `lo` and `hi`, the mean of the score for permuted labels, `chance`, and the probability
-    that the model is the best of them, `p_best`; that takes about fifty times as long as the scores alone.
+    With `interval` there are `lo` and `hi`, the mean of the score for permuted labels, `chance`, the probability that
+    the model is the best of them, `p_best`, and `group`, 1 for those that cannot be told from the best (see
+    `score_groups`); that takes about fifty times as long as the scores alone.
     Raises `ValueError` if there is no model, if two rows would have one name, if a metric is not known, or if all
     samples are of one class
 
@@ -255,14 +256,42 @@ def _ink(color):
     lightness = np.dot(color[:3], _luma)
     return 'w' if lightness<.5 else 'k'
 
-def _write_scores(ax, ranks, values, image):
-    "Each score in its cell"
-    middle = dict(ha='center', va='center', fontsize=8)
-    for i,j in np.ndindex(*ranks.shape):
-        v = values[i,j]
-        text = 'failed' if math.isnan(v) else f'{v:.3g}'
-        shade = image.to_rgba(ranks[i,j])
-        ax.text(j, i, text, color=_ink(shade), **middle)
+def _write(ax, texts, shades, image, **how):
+    "A text in each cell"
+    middle = dict(ha='center', va='center')
+    for i,j in np.ndindex(*shades.shape):
+        shade = image.to_rgba(shades[i,j])
+        color = _ink(shade)
+        ax.text(j, i, texts[i,j], color=color, **middle, **how)
+
+def _cell_text(r):
+    "A score with its group, and below it its interval, as far as it has them"
+    if math.isnan(r.value): return 'failed'
+    group = getattr(r, 'group', 0)
+    text = f'{r.value:.3g} ({group})' if group else f'{r.value:.3g}'
+    if math.isnan(r.lo): return text
+    return f'{text}\n{r.lo:.3g} to {r.hi:.3g}'
+
+def _like(scores, values, ranks):
+    "A column of the scores as a table, models x metrics like the ranks"
+    wide = scores.pivot_table(index='model', columns='metric', values=values, aggfunc='first')
+    return wide.reindex(index=ranks.index, columns=ranks.columns)
+
+def _texts(scores, ranks):
+    "What stands in the cells"
+    some = scores if 'lo' in scores else scores.assign(lo=math.nan)
+    text = [_cell_text(r) for r in some.itertuples()]
+    return _like(some.assign(text=text), 'text', ranks).fillna('failed').to_numpy()
+
+def _by_group(ranks, scores):
+    "Ranks; where models are in groups, the first rank of the group"
+    if 'group' not in scores: return ranks
+    groups = _like(scores, 'group', ranks).fillna(0)
+    shades = ranks.copy()
+    for k,group in groups.items():
+        first = ranks[k].groupby(group).transform('min')
+        shades[k] = ranks[k].where(group==0, first)
+    return shades
 
 def plot_ranking(
     scores:pd.DataFrame, # As of `score_models`
@@ -270,6 +299,9 @@ def plot_ranking(
     ax:Any=None, # Where to draw
 ) -> Any: # Axes: models (best first) against metrics, baselines in italics, shaded by rank, with the scores written in
     """Heat map of ranks with the scores in the cells
+
+    Scores of `score_models(interval=)` have their groups in brackets and their intervals below them, and models of one
+    group have one shade; a score without groups, such as `knn`, is shaded by rank.
 
     >>> import pandas as pd
     >>> import transfer_metrics as tm
@@ -279,15 +311,16 @@ def plot_ranking(
     """
     ranks = rank(scores)
     names = list(ranks.columns.drop('mean'))
-    values = score_table(scores).loc[ranks.index]
+    texts = _texts(scores, ranks[names])
+    several = any('\n' in text for text in texts.flat)
     m = len(ranks)
     width = 1.4+1.05*len(names)
-    height = .8+.34*m
+    height = .8+(.46 if several else .34)*m
     ax = axes(ax, figsize=(width,height))
-    shades = ranks[names].to_numpy()
+    shades = _by_group(ranks[names], scores).to_numpy()
     last = 1.35*max(m, 2) # the palest shade is not used
     image = ax.imshow(shades, cmap='YlGnBu_r', vmin=1, vmax=last, aspect='auto')
-    _write_scores(ax, shades, values.to_numpy(), image)
+    _write(ax, texts, shades, image, fontsize=7 if several else 8)
     ax.set_xticks(range(len(names)), names, fontsize=9)
     ax.set_yticks(range(m), ranks.index, fontsize=9)
     ax.xaxis.tick_top()
