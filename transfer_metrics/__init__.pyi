@@ -137,12 +137,12 @@ from .transferability.baselines import knn as knn
 from .transferability.baselines import linear_probe as linear_probe
 from .transferability.gbc import gbc as gbc
 from .transferability.h_score import h_score as h_score
+from .transferability.jc_nce import jc_nce as jc_nce
 from .transferability.leep import leep as leep
 from .transferability.lfc import lfc as lfc
 from .transferability.logme import logme as logme
 from .transferability.nce import nce as nce
 from .transferability.nleep import nleep as nleep
-from .transferability.otce import jc_nce as jc_nce
 from .transferability.otce import otce as otce
 from .transferability.pactran import pactran_dirichlet as pactran_dirichlet
 from .transferability.pactran import pactran_gamma as pactran_gamma
