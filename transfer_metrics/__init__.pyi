@@ -133,11 +133,11 @@ from .state import state_of as state_of
 from .stats import Estimate as Estimate
 from .streaming import streamed as streamed
 from .torchmetrics import as_metric as as_metric
-from .transferability.baselines import knn as knn
 from .transferability.baselines import linear_probe as linear_probe
 from .transferability.gbc import gbc as gbc
 from .transferability.h_score import h_score as h_score
 from .transferability.jc_nce import jc_nce as jc_nce
+from .transferability.knn import knn as knn
 from .transferability.leep import leep as leep
 from .transferability.lfc import lfc as lfc
 from .transferability.logme import logme as logme

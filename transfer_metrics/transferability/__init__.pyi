@@ -1,5 +1,4 @@
 # Written by docs/stubs.py: do not edit
-from .baselines import knn as knn
 from .baselines import linear_probe as linear_probe
 from .bhattacharyya import diagonal_distances as diagonal_distances
 from .bhattacharyya import full_distances as full_distances
@@ -11,6 +10,8 @@ from .gbc import gbc as gbc
 from .h_score import h_score as h_score
 from .jc_nce import jc_nce as jc_nce
 from .k_means import k_means as k_means
+from .knn import credit as credit
+from .knn import knn as knn
 from .leep import eep as eep
 from .leep import label_entropy as label_entropy
 from .leep import leep as leep
