@@ -25,8 +25,8 @@ ends = {
     'public._above': 'each turn goes one line up',
     'store.append': 'each turn writes at least a byte, or is an error',
     'store._futures': 'each turn waits for an item, which ends or is given up by its executor',
-    'transferability/otce._step': 'the damping grows tenfold',
-    'transferability/otce._levels': 'the width, at most the number of pairs, is halved down to 1e-9 of the largest cost'}
+    'transferability/correspondence._step': 'the damping grows tenfold',
+    'transferability/correspondence._levels': 'the width, at most the number of pairs, is halved down to 1e-9 of the largest cost'}
 
 # What is said where the turns of a bounded loop, which ends early where it has arrived, do not suffice
 says = {
@@ -41,7 +41,7 @@ says = {
     'transferability/k_means._rounds': 'clusters as they are, as those of scikit-learn',
     'transferability/max_evidence._newton': 'sixty halvings of a bracket leave nothing',
     'transferability/mixture._em': 'returns whether it has converged, and `nleep` warns',
-    'transferability/otce._newton': '`_sinkhorn` warns', 'transferability/otce._mended': '`_sinkhorn` warns',
+    'transferability/correspondence._newton': '`_sinkhorn` warns', 'transferability/correspondence._mended': '`_sinkhorn` warns',
     'transferability/pactran._settle': 'warning',
     'running.looks': 'RuntimeError, and torch says that one sample does not fit',
     'transferability/precise_head._step': 'a shorter Newton step', 'transferability/precise_head._search': 'returns that it has failed',

@@ -1,13 +1,17 @@
 # Written by docs/stubs.py: do not edit
-from .baselines import knn as knn
 from .baselines import linear_probe as linear_probe
 from .bhattacharyya import diagonal_distances as diagonal_distances
 from .bhattacharyya import full_distances as full_distances
 from .bhattacharyya import overlap_matrix as overlap_matrix
+from .correspondence import Correspondence as Correspondence
+from .correspondence import correspondence as correspondence
 from .gbc import class_overlap as class_overlap
 from .gbc import gbc as gbc
 from .h_score import h_score as h_score
+from .jc_nce import jc_nce as jc_nce
 from .k_means import k_means as k_means
+from .knn import credit as credit
+from .knn import knn as knn
 from .leep import eep as eep
 from .leep import label_entropy as label_entropy
 from .leep import leep as leep
@@ -20,10 +24,7 @@ from .mixture import gaussian_mixture as gaussian_mixture
 from .nce import nce as nce
 from .nleep import nleep as nleep
 from .nleep import responsibilities as responsibilities
-from .otce import Correspondence as Correspondence
-from .otce import correspondence as correspondence
 from .otce import fit_otce as fit_otce
-from .otce import jc_nce as jc_nce
 from .otce import otce as otce
 from .pactran import pactran_dirichlet as pactran_dirichlet
 from .pactran import pactran_gamma as pactran_gamma
