@@ -11,6 +11,7 @@ __all__ = ['Finding', 'Findings', 'answer', 'long_frame']
 import math
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
@@ -58,17 +59,13 @@ def _sum_finding(q, name, epsilon, loglog):
     rows = by_rule[q.edge]
     return Finding(name, rows, rows[0], right[0], left[0], loglog[0])
 
-def _mdl_findings(q):
-    "MDL and, where the number of classes is known, compression"
-    loglog = loglog_sums(q.curves, epsilon=0.)
-    mdl = _sum_finding(q, 'mdl', 0., loglog)
-    if q.n_classes is None: return [mdl]
-    return [mdl,_compression_finding(mdl, q)]
-
-def _sdl_findings(q):
-    "SDL for each tolerance"
-    loglog = loglog_sums(q.curves, epsilon=q.epsilons)
-    for e,sums in zip(q.epsilons, loglog, strict=True):
+def _length_findings(q):
+    "MDL, compression where the number of classes is known, and SDL for each tolerance, all in one pass"
+    whole,*above = loglog_sums(q.curves, epsilon=[0.,*q.epsilons])
+    mdl = _sum_finding(q, 'mdl', 0., whole)
+    yield mdl
+    if q.n_classes is not None: yield _compression_finding(mdl, q)
+    for e,sums in zip(q.epsilons, above, strict=True):
         sdl = _sum_finding(q, 'sdl', e, sums)
         yield sdl._replace(epsilon=e, censored=_above(q, e))
 
@@ -110,8 +107,8 @@ def _v_findings(q):
     return [_info_finding('v_information', q, ceiling)]
 
 # %% ../../nbs/loss_data/20_findings.ipynb #8cae76c8
-_fast = dict(mdl=_mdl_findings, sdl=_sdl_findings, esc=_esc_findings, mutual_information=_mi_findings,
-             v_information=_v_findings)
+_fast = dict(mdl=_length_findings, sdl=_length_findings, esc=_esc_findings,
+             mutual_information=_mi_findings, v_information=_v_findings)
 
 def _up_to(curve, n):
     "Points of a curve up to `n`, and those without each seed; `None` where a size is lost"
@@ -165,16 +162,20 @@ def _called_findings(m, q):
     epsilons = q.epsilons if 'epsilon' in m.options else [math.nan]
     return [_called_finding(m, q, curves, e) for e in epsilons]
 
-def _all_findings(q):
-    "All metrics: validation loss, those with a fast path, and whatever else is registered"
+def _makers(q):
+    "What makes the findings: fast paths, some of several metrics, and calls of whatever else is registered"
     known = registry('loss_data')
-    yield _loss_finding(q)
     for name in dict.fromkeys([*_fast,*known]):
         m = known[name]
         if 'curve' not in m.args: continue
         if 'labels' in m.args and q.labels is None: continue
-        if name in _fast: yield from _fast[name](q)
-        else: yield from _called_findings(m, q)
+        yield _fast[name] if name in _fast else partial(_called_findings, m)
+
+def _all_findings(q):
+    "All metrics: validation loss, those with a fast path, and whatever else is registered"
+    yield _loss_finding(q)
+    makers = dict.fromkeys(_makers(q))
+    for make in makers: yield from make(q)
 
 # %% ../../nbs/loss_data/20_findings.ipynb #c2f297f8
 class Findings(NamedTuple):

@@ -36,36 +36,46 @@ def _book_far(S, logw):
     q = (t-z).exp().sum(0)
     return q,float(z.sum())
 
-def _book(S, logw):
-    "Sum over the rows s of `S` of q, proportional to s w, and of log s.w"
-    top = logw.max()
-    w = (logw-top).exp()
+def _book(S, w, logw):
+    """Sum over the rows s of `S` of q, proportional to s w; log-likelihood of rows beyond the range of floating point
+
+    and s.w of the other rows"""
     r = S@w
+    if not float(r.amin())<1e-200: return w*(S.T@r.reciprocal()),0.,r
     low = r<1e-200
-    if not low.any():
-        q = w*(S.T@r.reciprocal())
-        fit = r.log().sum()+len(r)*top
-        return q,float(fit)
-    few = S[low]
-    q,fit = _book_far(few, logw)
-    if low.all(): return q,fit
-    others,their_fit = _book(S[~low], logw)
-    return q+others,fit+their_fit
+    near = r[~low]
+    q,fit = _book_far(S[low], logw)
+    return q+w*(S[~low].T@near.reciprocal()),fit,near
 
 def _book_all(blocks, logw, v=None):
     "In one read: sums of q for each class, shape of `logw`; sum of s/s.v; the log-likelihood, less sums of log s.v"
+    top = logw.amax(1, keepdim=True)
+    w = (logw-top).exp()
+    tops = top[:,0].tolist()
     booked = torch.zeros_like(logw)
     shares = torch.zeros_like(logw[0])
+    fits = []
+    zetas = [w.new_ones(1)]
     total = 0.
     for k,S in blocks:
-        q,fit = _book(S, logw[k])
+        q,far,r = _book(S, w[k], logw[k])
         booked[k] += q
-        total += fit
+        fits.append(r)
+        total += far+len(r)*tops[k]
         if v is not None:
             zeta = S@v
             shares.addmv_(S.T, zeta.reciprocal())
-            total -= float(zeta.log().sum())
+            zetas.append(zeta)
+    total += float(torch.cat(fits).log().sum())
+    total -= float(torch.cat(zetas).log().sum())
     return booked,shares,total
+
+def _moved(f, a, a0):
+    "`f` of each entry of `a`, once for those that are still at the prior `a0`"
+    res = f(a0).repeat(1, a.shape[1])
+    moved = a!=a0
+    res[moved] = f(a[moved])
+    return res
 
 # %% ../../nbs/transferability/11_pactran.ipynb #a640e2e0
 def _logs(x):
@@ -80,9 +90,9 @@ def _jump(x, x1, x2):
     r = t1-t0
     v = t2-2*t1+t0
     s = max(1., float(r.norm()/v.norm()))
-    far = (t0+2*s*r+s*s*v).exp()
-    parts = far.split([t.numel() for t in x])
-    return tuple(o.view_as(t) for o,t in zip(parts, x, strict=True))
+    grown = (2*s*r+s*s*v).exp() # 1 where nothing moves
+    parts = grown.split([t.numel() for t in x])
+    return tuple(t*o.view_as(t) for o,t in zip(parts, x, strict=True))
 
 def _most(x, y):
     "Largest difference of two states"
@@ -208,13 +218,13 @@ def pactran_gamma(
     log_gammas = d*float(torch.lgamma(a0).sum())
     def turn(state):
         a,b = state
-        e = digamma(a)
+        e = _moved(digamma, a, a0)
         log_b = b.log()
         sizes = a.sum(0)/b
         q,shares,fit = _book_all(blocks, e-log_b, sizes)
         def value():
             moved = float(((a-a0)*e).sum())
-            kl = moved+log_gammas-float(torch.lgamma(a).sum())
+            kl = moved+log_gammas-float(_moved(torch.lgamma, a, a0).sum())
             kl += alpha*float(log_b.sum())
             kl += float(sizes.sum()-a.sum())
             return fit-kl
