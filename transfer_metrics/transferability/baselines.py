@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from ..answers import fold_answers
 from ..core import ArrayLike, as_features, as_labels, chunks
+from ..folds import all_but, dealt, members, part_moments, sample_keys, standard
 from ..linalg import Moments, add_segments, centred, eigenpairs, inverse_std, mean_shift, power2
 from ..neighbours import neighbour_votes
 from ..registry import metric
@@ -64,36 +65,9 @@ def knn(
     return float(_credit(votes, y).mean())
 
 # %% ../../nbs/transferability/13_baselines.ipynb #1a2976a3
-def _standard(x):
-    "Mean of each feature, and 1/standard deviation, 0 where constant"
-    total = sum(x[s].sum(0, dtype=torch.float64) for s in chunks(x))
-    mean = total/len(x)
-    squares = torch.zeros_like(mean)
-    for s in chunks(x):
-        deviations = x[s].double()-mean
-        squares += deviations.square().sum(0)
-    return mean,inverse_std(squares, mean, *x.shape)
-
-def _keys(x, seed):
-    "Where each sample lies along one direction of standardised features, shape `[n]`"
-    generator = torch.Generator().manual_seed(seed)
-    w = torch.randn(x.shape[1], generator=generator, dtype=torch.float64)
-    mean,scale = _standard(x)
-    w = w.to(x.device)*scale
-    parts = [(x[s].double()-mean)@w for s in chunks(x)]
-    return torch.cat(parts).cpu().numpy()
-
 def _folds(x, y, k, seed):
     "Fold of each sample, in `[0, k)`, from what the sample is and not from where it stands"
-    key = _keys(x, seed)
-    code = y.cpu().numpy()
-    class_means = np.bincount(code, key)/np.bincount(code)
-    place = class_means.argsort(kind='stable').argsort()
-    order = np.lexsort((key, place[code]))
-    n = len(key)
-    fold = np.empty(n, dtype=np.int64)
-    fold[order] = np.arange(n)%k
-    return torch.from_numpy(fold).to(x.device)
+    return dealt(sample_keys(x, seed), y, k)
 
 # %% ../../nbs/transferability/13_baselines.ipynb #13c37a94
 class _Ridge(NamedTuple):
@@ -132,7 +106,7 @@ def _from_moments(m):
 
 def _from_rows(x, y, c):
     "The same from fewer samples than features"
-    mean,scale = _standard(x)
+    mean,scale = standard(x)
     z = (x.double()-mean)*scale
     K = z@z.T
     values,U = eigenpairs(K, *x.shape)
@@ -166,51 +140,29 @@ def _strength(r):
     return float(lam[gcv.argmin()])
 
 # %% ../../nbs/transferability/13_baselines.ipynb #785fd087
-def _all_but(part, parts):
-    "The sum of moments but for one of them"
-    c = len(part.counts)
-    rest = Moments(part.shift, c)
-    for o in parts:
-        if o is part: continue
-        rest.counts += o.counts
-        rest.sums += o.sums
-        rest.gram += o.gram
-        rest.n += o.n
-    return rest
-
-def _tests(fold, k):
-    "Samples of each fold that has any"
-    tests = [(fold==i).nonzero()[:,0] for i in range(k)]
-    return [rows for rows in tests if len(rows)]
-
 def _others(fold, rows):
     "Samples of the folds that `rows` are not of"
     own = fold[rows[0]]
     return (fold!=own).nonzero()[:,0]
 
-def _trained(x, y, c, fold, k) -> Iterator[tuple[Tensor,_Ridge]]:
+def _trained(x, y, c, fold) -> Iterator[tuple[Tensor,_Ridge]]:
     "For each fold: its samples, and the ridge of the others, from one pass over `x` where n >= d"
-    tests = _tests(fold, k)
+    tests = members(fold)
     largest = max(map(len, tests))
     if len(x)-largest<x.shape[1]:
         for rows in tests:
             train = _others(fold, rows)
             yield rows,_from_rows(x[train], y[train], c)
         return
-    shift = mean_shift(x)
-    parts = []
-    for rows in tests:
-        part = Moments(shift, c)
-        part.update(x[rows], y[rows])
-        parts.append(part)
+    parts = part_moments(x, y, c, tests, mean_shift(x))
     for rows,part in zip(tests, parts, strict=True):
-        rest = _all_but(part, parts)
+        rest = all_but(part, parts)
         yield rows,_from_moments(rest)
 
-def _ridge_folds(x, y, c, fold, k, lam):
+def _ridge_folds(x, y, c, fold, lam):
     "Credit of each sample, judged by the ridge of the other folds"
     res = torch.zeros_like(y, dtype=torch.float64)
-    for rows,r in _trained(x, y, c, fold, k):
+    for rows,r in _trained(x, y, c, fold):
         strength = lam or _strength(r)
         scores = r.scores(x[rows], strength)
         res[rows] = _credit(scores, y[rows])
@@ -288,5 +240,5 @@ def linear_probe(
         raise ValueError(f'`folds` must be an integer of 2 or more, or None, got {folds!r}')
     fold = _folds(x, y, folds, seed)
     if head=='logistic': credit = _logistic_folds(x, y, len(classes), fold, 1/(ridge or 1), exact)
-    else: credit = _ridge_folds(x, y, len(classes), fold, folds, ridge)
+    else: credit = _ridge_folds(x, y, len(classes), fold, ridge)
     return float(credit.mean())
