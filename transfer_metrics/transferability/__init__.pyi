@@ -7,6 +7,7 @@ from .bhattacharyya import overlap_matrix as overlap_matrix
 from .gbc import class_overlap as class_overlap
 from .gbc import gbc as gbc
 from .h_score import h_score as h_score
+from .held_out_evidence import held_out_density as held_out_density
 from .k_means import k_means as k_means
 from .leep import eep as eep
 from .leep import label_entropy as label_entropy

@@ -33,7 +33,22 @@ def _credit(votes, y, tie=1e-9):
     return right.double()/tied
 
 # %% ../../nbs/transferability/13_baselines.ipynb #860032de
-@metric(unit='accuracy', range=(0, 1), source='[Fix & Hodges 1951](https://doi.org/10.2307/1403797)', baseline=True,
+def _knn_credit(features, labels, *, k=5, distance='euclidean'):
+    "Credit of each sample, judged by its nearest neighbours, shape `[n]`"
+    x = as_features(features)
+    y,classes = as_labels(labels, n=len(x), device=x.device)
+    if isinstance(k, bool) or not isinstance(k, (int,np.integer)) or k<1:
+        raise ValueError(f'`k` must be an integer of 1 or more, got {k!r}')
+    if distance not in ('euclidean','cosine'):
+        raise ValueError(f"`distance` must be 'euclidean' or 'cosine', got {distance!r}")
+    if len(x)<2: raise ValueError('`features` must have at least two samples, so that each has a neighbour, got 1')
+    scale = power2(x)
+    if scale!=1: x = x.double()*scale
+    cosine = distance=='cosine'
+    votes = neighbour_votes(x, y, len(classes), k, cosine=cosine)
+    return _credit(votes, y)
+
+@metric(unit='accuracy', range=(0, 1), source='[Fix & Hodges 1951](https://doi.org/10.2307/1403797)', baseline=True, each=_knn_credit,
     question='Do the nearest other samples have the same class?',
     cost='the distances of all pairs of samples',
     avoid='features come in very different units, or there are too many samples for all pairs')
@@ -51,18 +66,8 @@ def knn(
     >>> tm.knn(features, labels, k=1)
     0.8
     """
-    x = as_features(features)
-    y,classes = as_labels(labels, n=len(x), device=x.device)
-    if isinstance(k, bool) or not isinstance(k, (int,np.integer)) or k<1:
-        raise ValueError(f'`k` must be an integer of 1 or more, got {k!r}')
-    if distance not in ('euclidean','cosine'):
-        raise ValueError(f"`distance` must be 'euclidean' or 'cosine', got {distance!r}")
-    if len(x)<2: raise ValueError('`features` must have at least two samples, so that each has a neighbour, got 1')
-    scale = power2(x)
-    if scale!=1: x = x.double()*scale
-    cosine = distance=='cosine'
-    votes = neighbour_votes(x, y, len(classes), k, cosine=cosine)
-    return float(_credit(votes, y).mean())
+    credit = _knn_credit(features, labels, k=k, distance=distance)
+    return float(credit.mean())
 
 # %% ../../nbs/transferability/13_baselines.ipynb #1a2976a3
 def _folds(x, y, k, seed):
@@ -196,12 +201,34 @@ def _logistic_folds(x, y, c, fold, C, exact):
     res = torch.zeros_like(y, dtype=torch.float64)
     undecided = 0. if exact else .02
     for rows,answers in fold_answers(x, y, fold, c, C=C, undecided=undecided):
-        if not answers.enough: warn_unsettled(answers.off, stacklevel=4)
+        if not answers.enough: warn_unsettled(answers.off, stacklevel=5)
         res[rows] = _credit(answers.logits, y[rows], answers.tie)
     return res
 
 # %% ../../nbs/transferability/13_baselines.ipynb #401a4605
-@metric(unit='accuracy', range=(0, 1), source='[Alain & Bengio 2016](https://arxiv.org/abs/1610.01644)', baseline=True,
+def _probe_credit(features, labels, *, folds=5, head='ridge', ridge=None, seed=0, exact=False):
+    "Credit of each sample, judged by a head of other samples, shape `[n]`"
+    x = as_features(features)
+    y,classes = as_labels(labels, n=len(x), device=x.device)
+    if head not in ('ridge','logistic'): raise ValueError(f"`head` must be 'ridge' or 'logistic', got {head!r}")
+    if ridge is not None and not 0<ridge<math.inf:
+        raise ValueError(f'`ridge` must be positive or None, got {ridge}')
+    if len(x)<2:
+        raise ValueError('`features` must have at least two samples, one to learn from and one to judge, got 1')
+    scale = power2(x)
+    if scale!=1: x = x.double()*scale
+    if folds is None:
+        if head=='logistic':
+            raise ValueError("`folds` must be a number for head='logistic', "
+                             'which has no closed form for leaving out one sample at a time')
+        return _ridge_loo(x, y, len(classes), ridge)
+    if isinstance(folds, bool) or not isinstance(folds, (int,np.integer)) or folds<2:
+        raise ValueError(f'`folds` must be an integer of 2 or more, or None, got {folds!r}')
+    fold = _folds(x, y, folds, seed)
+    if head=='logistic': return _logistic_folds(x, y, len(classes), fold, 1/(ridge or 1), exact)
+    return _ridge_folds(x, y, len(classes), fold, ridge)
+
+@metric(unit='accuracy', range=(0, 1), source='[Alain & Bengio 2016](https://arxiv.org/abs/1610.01644)', baseline=True, each=_probe_credit,
     question='How accurate is a linear head on samples that it has not seen?',
     cost='one pass and a matrix of features by features; with `head="logistic"`, a fit for each part',
     avoid='a class lies between others, unless `head="logistic"`, or the network is to be fine-tuned as a whole')
@@ -222,23 +249,5 @@ def linear_probe(
     >>> tm.linear_probe(features, labels, folds=3)
     1.0
     """
-    x = as_features(features)
-    y,classes = as_labels(labels, n=len(x), device=x.device)
-    if head not in ('ridge','logistic'): raise ValueError(f"`head` must be 'ridge' or 'logistic', got {head!r}")
-    if ridge is not None and not 0<ridge<math.inf:
-        raise ValueError(f'`ridge` must be positive or None, got {ridge}')
-    if len(x)<2:
-        raise ValueError('`features` must have at least two samples, one to learn from and one to judge, got 1')
-    scale = power2(x)
-    if scale!=1: x = x.double()*scale
-    if folds is None:
-        if head=='logistic':
-            raise ValueError("`folds` must be a number for head='logistic', "
-                             'which has no closed form for leaving out one sample at a time')
-        return float(_ridge_loo(x, y, len(classes), ridge).mean())
-    if isinstance(folds, bool) or not isinstance(folds, (int,np.integer)) or folds<2:
-        raise ValueError(f'`folds` must be an integer of 2 or more, or None, got {folds!r}')
-    fold = _folds(x, y, folds, seed)
-    if head=='logistic': credit = _logistic_folds(x, y, len(classes), fold, 1/(ridge or 1), exact)
-    else: credit = _ridge_folds(x, y, len(classes), fold, ridge)
-    return float(credit.mean())
+    options = dict(folds=folds, head=head, ridge=ridge, seed=seed, exact=exact)
+    return float(_probe_credit(features, labels, **options).mean())

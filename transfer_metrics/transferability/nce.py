@@ -125,7 +125,7 @@ def _soft_held_out(p, y, cv, seed):
     joint,tables = tables_of_others(p, y.codes, fold, check=check)
     return float((joint*tables.log()).sum()/len(p))
 
-# %% ../../nbs/transferability/02_nce.ipynb #040f251a
+# %% ../../nbs/transferability/02_nce.ipynb #60d04627
 def _counts(*, soft, **_):
     "What must be remembered: pairs and how often they occur; with `soft` the joint"
     return JointState(_from_joint, name='predicted') if soft else _PairState()
