@@ -7,7 +7,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/bootst
 # %% auto #0
 __all__ = ['ScoreBootstrap', 'bootstrap_score']
 
-# %% ../../nbs/model_selection/18_bootstrap.ipynb #738ce935
+# %% ../../nbs/model_selection/18_bootstrap.ipynb #00a7e85b
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ from ..registry import Metric
 from ..state import MomentState, State
 from ..stats import Estimate, drawn, from_resamples
 
-# %% ../../nbs/model_selection/18_bootstrap.ipynb #cd563459
+# %% ../../nbs/model_selection/18_bootstrap.ipynb #36c1e77f
 def _aligned(of:Grouped) -> tuple[MomentState,list[Moments]]:
     "A state of all samples, and the moments of each group with its classes about its origin"
     whole:Any = of.state().update(*of.rows)
@@ -48,22 +48,29 @@ def _only_drawn(m):
     for k in by_class: setattr(m, k, getattr(m, k)[there])
     return m
 
+def _totals(stacks, weights, at_once) -> Iterator[dict[str,Tensor]]:
+    "Weighted sums of stacked fields for each row of weights; those of the next rows are written over them"
+    flat = {k: v.reshape(len(v), v[0].numel()) for k,v in stacks.items()}
+    room = {k: v.new_empty(at_once, v.shape[1]) for k,v in flat.items()}
+    for rows in weights.split(at_once):
+        b = len(rows)
+        for k,v in flat.items(): torch.mm(rows, v, out=room[k][:b])
+        for i in range(b): yield {k: room[k][i].view(v.shape[1:]) for k,v in stacks.items()}
+
 def _weighted(parts:list[Moments], weights:np.ndarray) -> Iterator[Moments]:
-    "For each row of weights the moments of so many copies of each part"
+    "For each row of weights the moments of so many copies of each part; to be used before the next are asked for"
     first = parts[0]
     w = torch.from_numpy(weights).to(first.gram)
     fields = [k for k in Moments.fields if k!='shift']
     stacks = {k: torch.stack([torch.as_tensor(getattr(m, k)).to(w) for m in parts]) for k in fields}
     at_once = max(1, 2**24//max(1, first.gram.numel()+first.grams.numel()))
-    for rows in w.split(at_once):
-        sums = {k: torch.tensordot(rows, v, 1) for k,v in stacks.items()}
-        for i in range(len(rows)):
-            m = Moments(first.shift, 0, norms=first.norms, second=first.second)
-            for k,v in sums.items(): setattr(m, k, v[i])
-            m.n = round(float(m.n))
-            yield m
+    for sums in _totals(stacks, w, min(at_once, len(w))):
+        m = Moments(first.shift, 0, norms=first.norms, second=first.second)
+        for k,v in sums.items(): setattr(m, k, v)
+        m.n = round(float(m.n))
+        yield m
 
-# %% ../../nbs/model_selection/18_bootstrap.ipynb #e931ddf4
+# %% ../../nbs/model_selection/18_bootstrap.ipynb #65a1e86a
 def _of_moments(of, weights) -> Iterator[float]:
     "The score of each resample of groups, from weighted moments"
     state,parts = _aligned(of)
@@ -86,7 +93,7 @@ def _resampled(of:Grouped, weights:np.ndarray) -> Iterator[float]:
     by_moments = isinstance(of.state(), MomentState)
     return _of_moments(of, weights) if by_moments else _of_states(of, weights)
 
-# %% ../../nbs/model_selection/18_bootstrap.ipynb #fbc5cf93
+# %% ../../nbs/model_selection/18_bootstrap.ipynb #fb57e2cc
 @dataclass(frozen=True, eq=False)
 class ScoreBootstrap:
     """A score, and what it is of groups of samples that are drawn again
@@ -131,7 +138,7 @@ class ScoreBootstrap:
         size = f'{self.n:,} samples in {self.groups} groups, {len(self.resamples):,} resamples'
         return f'{self.metric} {self.interval()}; {self.corrected:.3f} without bias ({size})'
 
-# %% ../../nbs/model_selection/18_bootstrap.ipynb #3947ef6d
+# %% ../../nbs/model_selection/18_bootstrap.ipynb #90f8bdeb
 def bootstrap_score(
     metric:str|Callable|Metric, # A metric of samples: its name, its function, or a `partial` with options
     *data:Any, # Its data arguments in their order, or one `Outputs`
