@@ -7,7 +7,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/bootst
 # %% auto #0
 __all__ = ['ScoreBootstrap', 'bootstrap_score']
 
-# %% ../../nbs/model_selection/18_bootstrap.ipynb #00a7e85b
+# %% ../../nbs/model_selection/18_bootstrap.ipynb #4d11a009
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ from ..registry import Metric
 from ..state import MomentState, State
 from ..stats import Estimate, drawn, from_resamples
 
-# %% ../../nbs/model_selection/18_bootstrap.ipynb #36c1e77f
+# %% ../../nbs/model_selection/18_bootstrap.ipynb #42a7f1ac
 def _aligned(of:Grouped) -> tuple[MomentState,list[Moments]]:
     "A state of all samples, and the moments of each group with its classes about its origin"
     whole:Any = of.state().update(*of.rows)
@@ -70,7 +70,7 @@ def _weighted(parts:list[Moments], weights:np.ndarray) -> Iterator[Moments]:
         m.n = round(float(m.n))
         yield m
 
-# %% ../../nbs/model_selection/18_bootstrap.ipynb #65a1e86a
+# %% ../../nbs/model_selection/18_bootstrap.ipynb #76b6b652
 def _of_moments(of, weights) -> Iterator[float]:
     "The score of each resample of groups, from weighted moments"
     state,parts = _aligned(of)
@@ -93,7 +93,7 @@ def _resampled(of:Grouped, weights:np.ndarray) -> Iterator[float]:
     by_moments = isinstance(of.state(), MomentState)
     return _of_moments(of, weights) if by_moments else _of_states(of, weights)
 
-# %% ../../nbs/model_selection/18_bootstrap.ipynb #fb57e2cc
+# %% ../../nbs/model_selection/18_bootstrap.ipynb #3cb63729
 @dataclass(frozen=True, eq=False)
 class ScoreBootstrap:
     """A score, and what it is of groups of samples that are drawn again
@@ -138,7 +138,7 @@ class ScoreBootstrap:
         size = f'{self.n:,} samples in {self.groups} groups, {len(self.resamples):,} resamples'
         return f'{self.metric} {self.interval()}; {self.corrected:.3f} without bias ({size})'
 
-# %% ../../nbs/model_selection/18_bootstrap.ipynb #90f8bdeb
+# %% ../../nbs/model_selection/18_bootstrap.ipynb #3c15002b
 def bootstrap_score(
     metric:str|Callable|Metric, # A metric of samples: its name, its function, or a `partial` with options
     *data:Any, # Its data arguments in their order, or one `Outputs`
