@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/folds.html.md"""
 
 # %% auto #0
 __all__ = ['standard', 'sample_keys', 'in_order', 'dealt', 'n_parts', 'dealt_samples', 'members', 'part_moments', 'all_but',
-           'smoothed', 'tables_of_others', 'name_keys']
+           'smoothed_share', 'tables_of_others', 'name_keys']
 
 # %% ../nbs/37_folds.ipynb #3d327854
 from collections.abc import Callable, Sequence
@@ -23,7 +23,8 @@ def standard(
     x:Tensor, # Features, shape `[n, d]`
 ) -> tuple[Tensor,Tensor]: # In `float64`, shape `[d]` both
     "Mean of each feature, and 1/standard deviation, 0 where constant"
-    total = sum(x[s].sum(0, dtype=torch.float64) for s in chunks(x))
+    total = x.new_zeros(x.shape[1], dtype=torch.float64)
+    for s in chunks(x): total += x[s].sum(0, dtype=torch.float64)
     mean = total/len(x)
     squares = torch.zeros_like(mean)
     for s in chunks(x):
@@ -132,7 +133,7 @@ def all_but(
     return rest
 
 # %% ../nbs/37_folds.ipynb #8a5f2078
-def smoothed(
+def smoothed_share(
     joint:Tensor, # Mass of label and source class together, any shape
     mass:Tensor, # Of the source class
     share:Tensor, # Of the label, in `[0, 1]`
@@ -140,7 +141,7 @@ def smoothed(
     """Probability of a label given a source class, with one imagined sample that is spread by the shares
 
     >>> joint,mass,share = torch.tensor([3., 0.]), torch.tensor([3., 0.]), torch.tensor([.5, .5])
-    >>> smoothed(joint, mass, share).tolist()
+    >>> smoothed_share(joint, mass, share).tolist()
     [0.875, 0.5]
     """
     return (joint+share)/(mass+1)
@@ -154,13 +155,16 @@ def tables_of_others(
 ) -> tuple[Tensor,Tensor]: # Joint of each part, and the smoothed table of all others, shape `[k, c_t, c_s]` both
     "What the samples outside each part know of labels, in one pass"
     counts = codes.bincount()
-    k,c_t = int(fold.max())+1,len(counts)
-    joint = class_sums(p, fold*c_t+codes, k*c_t, check=check).view(k, c_t, -1)
+    c_t = len(counts)
+    k = int(fold.max())+1
+    row = fold*c_t+codes
+    sums = class_sums(p, row, k*c_t, check=check)
+    joint = sums.view(k, c_t, -1)
     others = joint.sum(0)-joint
     others.clamp_(min=0)
     mass = others.sum(1, keepdim=True)
     share = counts[:,None].double()/len(codes)
-    return joint,smoothed(others, mass, share)
+    return joint,smoothed_share(others, mass, share)
 
 def name_keys(
     classes:Sequence[Any], # Names of classes

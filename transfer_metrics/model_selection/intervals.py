@@ -216,7 +216,8 @@ def uncertainty(
 def _mean_without(metric, out):
     "A mean over samples without each group, each sample judged as among all of them"
     o = in_groups(metric, [out], {}, 30, 0)
-    each = np.asarray(o.metric.each(*o.arrays, **o.options), float)
+    credit:Any = o.metric.each
+    each = np.asarray(credit(*o.arrays, **o.options))
     parts = [each[part] for part in o.parts]
     return [float((each.sum()-part.sum())/(o.n-len(part))) for part in parts]
 

@@ -8,7 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/sample
 __all__ = ['Grouped', 'in_groups']
 
 # %% ../../nbs/model_selection/21_sample_groups.ipynb #88430e1b
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 import numpy as np
@@ -69,7 +69,7 @@ class Grouped(NamedTuple):
 def in_groups(
     metric:str|Callable|Metric, # A metric of samples: its name, its function, or a `partial` with options
     data:Sequence[Any], # Its data arguments in their order, or one `Outputs`
-    options:Mapping[str,Any], # Of the metric, and data of the source by name
+    options:dict[str,Any], # Of the metric, and data of the source by name
     groups:int, # How many; as many as samples, if there are fewer
     seed:int, # For the groups
 ) -> Grouped: # The data as the metric takes them, and the groups

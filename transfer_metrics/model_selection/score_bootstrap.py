@@ -8,7 +8,6 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/bootst
 __all__ = ['ScoreBootstrap', 'bootstrap_score']
 
 # %% ../../nbs/model_selection/18_bootstrap.ipynb #4d11a009
-import math
 import warnings
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -28,14 +27,18 @@ from ..stats import Estimate, drawn, from_resamples
 # %% ../../nbs/model_selection/18_bootstrap.ipynb #42a7f1ac
 def _aligned(of:Grouped) -> tuple[MomentState,list[Moments]]:
     "A state of all samples, and the moments of each group with its classes about its origin"
-    whole:Any = of.state().update(*of.rows)
+    whole:Any = of.state()
+    whole.update(*of.rows)
     sums = whole.data()
     nothing = {k: torch.zeros_like(v) if isinstance(v, Tensor) else v for k,v in sums.items()}
     nothing |= dict(shift=sums['shift'], n=0)
     moments = []
     for part in of.parts:
-        own:Any = of.state().update(*of.taken(part))
-        same = deepcopy(whole).restore(deepcopy(nothing)).merge(own)
+        own:Any = of.state()
+        own.update(*of.taken(part))
+        zeros = deepcopy(nothing)
+        same = deepcopy(whole).restore(zeros)
+        same.merge(own)
         moments.append(same.moments)
     return whole,moments
 
@@ -163,11 +166,13 @@ def bootstrap_score(
     of = in_groups(metric, data, options, groups, seed)
     value = of.value() # refuses what it must, and warns
     g = len(of.parts)
-    weights = drawn(np.random.default_rng([seed,g]), n_boot, g)
+    rng = np.random.default_rng([seed,g])
+    weights = drawn(rng, n_boot, g)
     bar = tqdm(total=n_boot, desc='bootstrap', delay=2, leave=False, disable=not progress)
     found = np.empty(n_boot)
     with warnings.catch_warnings(action='ignore'), bar: # said once above
         for i,score in enumerate(_resampled(of, weights)):
             found[i] = score
             bar.update()
-    return ScoreBootstrap(of.metric.name, value, found, of.n, g, 1 if of.metric.higher_is_better else -1)
+    sign = 1 if of.metric.higher_is_better else -1
+    return ScoreBootstrap(of.metric.name, value, found, of.n, g, sign)

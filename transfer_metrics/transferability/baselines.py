@@ -45,10 +45,11 @@ def _knn_credit(features, labels, *, k=5, distance='euclidean'):
     scale = power2(x)
     if scale!=1: x = x.double()*scale
     cosine = distance=='cosine'
-    votes = neighbour_votes(x, y, len(classes), k, cosine=cosine)
+    votes = neighbour_votes(x, y, len(classes), int(k), cosine=cosine)
     return _credit(votes, y)
 
-@metric(unit='accuracy', range=(0, 1), source='[Fix & Hodges 1951](https://doi.org/10.2307/1403797)', baseline=True, each=_knn_credit,
+@metric(unit='accuracy', range=(0, 1), source='[Fix & Hodges 1951](https://doi.org/10.2307/1403797)', baseline=True,
+    each=_knn_credit,
     question='Do the nearest other samples have the same class?',
     cost='the distances of all pairs of samples',
     avoid='features come in very different units, or there are too many samples for all pairs')
@@ -228,7 +229,8 @@ def _probe_credit(features, labels, *, folds=5, head='ridge', ridge=None, seed=0
     if head=='logistic': return _logistic_folds(x, y, len(classes), fold, 1/(ridge or 1), exact)
     return _ridge_folds(x, y, len(classes), fold, ridge)
 
-@metric(unit='accuracy', range=(0, 1), source='[Alain & Bengio 2016](https://arxiv.org/abs/1610.01644)', baseline=True, each=_probe_credit,
+@metric(unit='accuracy', range=(0, 1), source='[Alain & Bengio 2016](https://arxiv.org/abs/1610.01644)', baseline=True,
+    each=_probe_credit,
     question='How accurate is a linear head on samples that it has not seen?',
     cost='one pass and a matrix of features by features; with `head="logistic"`, a fit for each part',
     avoid='a class lies between others, unless `head="logistic"`, or the network is to be fine-tuned as a whole')

@@ -90,7 +90,8 @@ def held_out_density(
     origin = x.new_zeros(x.shape[1], dtype=torch.float64)
     rows = members(fold)
     parts = part_moments(x, y, c, rows, origin)
-    alone = sum(part.counts for part in parts)/n
+    counts = torch.stack([part.counts for part in parts])
+    alone = counts.sum(0)/n
     scale = alone.sqrt()
     total = torch.zeros_like(alone)
     for part,i in zip(parts, rows, strict=True):

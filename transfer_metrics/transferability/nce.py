@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from ..cautions import by_chance
 from ..core import ArrayLike, as_labels, as_matrix, check_simplex
-from ..folds import dealt, dealt_samples, n_parts, name_keys, smoothed, tables_of_others
+from ..folds import dealt, dealt_samples, n_parts, name_keys, smoothed_share, tables_of_others
 from ..linalg import class_sums
 from ..registry import metric
 from ..state import JointState, State, renumber, some_samples
@@ -106,7 +106,7 @@ def _of_others(z, y, fold):
     n = len(y)
     _,pair = (z*(y.max()+1)+y).unique(return_inverse=True)
     share = y.bincount()[y].double()/n
-    known = smoothed(_elsewhere(pair, fold), _elsewhere(z, fold), share)
+    known = smoothed_share(_elsewhere(pair, fold), _elsewhere(z, fold), share)
     return float(known.log().mean())
 
 def _held_out(predicted, labels, cv, seed):
@@ -114,8 +114,8 @@ def _held_out(predicted, labels, cv, seed):
     z = as_labels(predicted, 'predicted')
     y = as_labels(labels, n=len(z.codes))
     k = n_parts(cv, len(z.codes))
-    keys = name_keys(z.classes, z.codes)
-    codes = torch.from_numpy(name_keys(y.classes, y.codes)) # so that the order of rows does not matter
+    keys = name_keys(z.classes.tolist(), z.codes)
+    codes = torch.from_numpy(name_keys(y.classes.tolist(), y.codes)) # so that the order of rows does not matter
     return _of_others(z.codes, y.codes, dealt(keys, codes, k, seed))
 
 def _soft_held_out(p, y, cv, seed):
