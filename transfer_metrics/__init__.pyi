@@ -11,6 +11,7 @@ from . import datasets as datasets
 from . import distributed as distributed
 from . import estimators as estimators
 from . import experiments as experiments
+from . import folds as folds
 from . import head_samples as head_samples
 from . import head_steps as head_steps
 from . import heads as heads
@@ -124,6 +125,8 @@ from .model_selection.ranking import rank as rank
 from .model_selection.ranking import score_models as score_models
 from .model_selection.scale import accuracy_per_unit as accuracy_per_unit
 from .model_selection.scale import Scale as Scale
+from .model_selection.score_bootstrap import bootstrap_score as bootstrap_score
+from .model_selection.score_bootstrap import ScoreBootstrap as ScoreBootstrap
 from .model_selection.selection import select_model as select_model
 from .models import Outputs as Outputs
 from .models import outputs as outputs

@@ -159,6 +159,7 @@ def by_chance(
     'saturated: random labels reach about 100 % of the best value (300 samples of 10 classes, 512 features); shrink'
     """
     def caution(value, s, options):
+        if options.get('cv') is not None: return '' # judged by other samples
         reached = chance_share(kind, s, **options)
         if reached<_inflated or s.c_t<2: return ''
         how = 'saturated' if reached>=_saturated else 'inflated'

@@ -56,6 +56,7 @@ class Metric:
     question: str = '' # what it answers, one sentence
     cost: str = '' # what it costs, in words
     avoid: str = '' # when not to use it, one sentence
+    each: Callable|None = None # from the same arguments to one number a sample, `[n]`, whose mean is the value
 
     def _asks(self):
         if not isinstance(self.f, FunctionType): return _asks(self.f)
@@ -146,6 +147,7 @@ def metric(
     question:str='', # What it answers, one sentence
     cost:str='', # What it costs, in words
     avoid:str='', # When not to use it, one sentence
+    each:Callable|None=None, # From the same arguments to one number a sample, `[n]`, whose mean is the value
 ) -> Callable[[_F],_F]: # Decorator that returns its function, with the attribute `metric`
     """Register a function as a metric
 
@@ -157,7 +159,7 @@ def metric(
     def _f(f):
         name = f.__name__
         words = dict(question=question, cost=cost, avoid=avoid)
-        f.metric = Metric(name, f, unit, range, higher_is_better, source, state, caution, baseline, **words)
+        f.metric = Metric(name, f, unit, range, higher_is_better, source, state, caution, baseline, **words, each=each)
         _registry[name] = f.metric
         return f
     return _f

@@ -41,8 +41,12 @@ from .ranking import plot_ranking as plot_ranking
 from .ranking import rank as rank
 from .ranking import score_models as score_models
 from .ranking import score_shards as score_shards
+from .sample_groups import Grouped as Grouped
+from .sample_groups import in_groups as in_groups
 from .scale import accuracy_per_unit as accuracy_per_unit
 from .scale import Scale as Scale
+from .score_bootstrap import bootstrap_score as bootstrap_score
+from .score_bootstrap import ScoreBootstrap as ScoreBootstrap
 from .scoring import alone as alone
 from .scoring import caution_of as caution_of
 from .scoring import count_of as count_of

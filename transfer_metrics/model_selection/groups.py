@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from .chance import chance
 from .intervals import Jackknife, jackknife, p_best, score_difference
+from .sample_groups import in_groups
 from ..registry import Metric, resolve
 from ..stats import Estimate
 
@@ -58,12 +59,21 @@ def score_groups(
 def uncertainty(
     metric:str|Callable|Metric, # As `resolve` takes it
     out:Any, # `Outputs` of a model
-) -> list[float]: # The mean for permuted labels, then the score without each group
-    "The numbers that an interval and the level of chance are made of; of an accuracy the first is enough"
+) -> list[float]: # The mean for permuted labels, then the score without each group; of some accuracies the first alone
+    "The numbers that an interval, the level of chance and the probability of being best are made of"
     known,_ = resolve(metric)
     zero = chance(metric, out, n_perm=19).mean
+    if known.each: return [zero, *_mean_without(metric, out)]
     if known.unit=='accuracy': return [zero]
     return [zero, *map(float, jackknife(metric, out).without)]
+
+def _mean_without(metric, out):
+    "A mean over samples without each group, each sample judged as among all of them"
+    o = in_groups(metric, [out], {}, 30, 0)
+    credit:Any = o.metric.each
+    each = np.asarray(credit(*o.arrays, **o.options))
+    parts = [each[part] for part in o.parts]
+    return [float((each.sum()-part.sum())/(o.n-len(part))) for part in parts]
 
 def accuracy_interval(
     value:float, # Share of the samples that are right
@@ -96,9 +106,10 @@ def _one_interval(f, row, numbers, coverage):
     "The level of chance, the interval of a score, and its jackknife if it has one"
     known,_ = resolve(f)
     zero,*without = numbers
-    if not without: return zero,accuracy_interval(row.value, int(row.n), coverage),None
+    n = int(row.n)
     sign = 1 if known.higher_is_better else -1
-    found = Jackknife(row.metric, row.value, np.array(without), int(row.n), sign)
+    found = Jackknife(row.metric, row.value, np.array(without), n, sign) if without else None
+    if known.unit=='accuracy' or not found: return zero,accuracy_interval(row.value, n, coverage),found
     return zero,found.interval(coverage),found
 
 def with_intervals(

@@ -13,33 +13,15 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
-from ..checks import number, whole
-from ..core import as_labels, as_tensor
-from .scoring import data_of
-from ..registry import Metric, resolve
-from ..state import RowsState, State, state_of
+from ..checks import number
+from .sample_groups import in_groups
+from ..registry import Metric
+from ..state import State
 from ..stats import Estimate, jackknife_error, t_interval
-
-# %% ../../nbs/model_selection/14_intervals.ipynb #1d232f61
-def _as_rows(name, x, options):
-    "An argument as a tensor with a row for each sample, classes as their numbers"
-    classes = name.endswith(('labels','predicted')) and np.ndim(x)==1 and not options.get('regression')
-    return as_labels(x, name).codes if classes else as_tensor(x, name)
-
-def _groups(y, n, groups, seed):
-    "Positions of the samples of each group; each class of `y` is spread over all of them"
-    rng = np.random.default_rng(seed)
-    lot = rng.random(n)
-    classes = np.zeros(n) if y is None or y.ndim>1 else y.cpu().numpy()
-    order = np.lexsort((lot,classes))
-    group = np.empty(n, int)
-    group[order] = np.arange(n)%groups
-    return [np.flatnonzero(group==j) for j in range(groups)]
 
 # %% ../../nbs/model_selection/14_intervals.ipynb #c1868ffe
 def _without(state:State, parts:list, rows:Callable) -> Iterator[float]:
@@ -55,13 +37,6 @@ def _without(state:State, parts:list, rows:Callable) -> Iterator[float]:
         larger = deepcopy(state)
         larger.update(*rows(more))
         yield from _without(larger, out, rows)
-
-def _empty_state(m, options, arrays) -> State:
-    "What is remembered of samples; all of them where the sums would be larger than they are"
-    x = arrays[0]
-    few = m.streams[:1]==('features',) and len(x)<x.shape[1]
-    if few: return RowsState(partial(m, **options), m.free(options))
-    return state_of(m, **options)
 
 # %% ../../nbs/model_selection/14_intervals.ipynb #b0ac6895
 @dataclass(frozen=True, eq=False)
@@ -125,22 +100,11 @@ def jackknife(
     >>> tm.jackknife('h_score', x, ['cat', 'cat', 'cat', 'dog', 'dog', 'dog'])
     h_score 0.857 [0.668, 1.046]; 0.828 without bias (6 samples in 6 groups)
     """
-    m,bound = resolve(metric)
-    options = bound|options
-    groups = whole(groups, 'groups', 2)
-    arrays = data_of(m, data, options)
-    value = float(m(*arrays, **options)) # refuses what it must, and warns
-    names = m.free(options)
-    tensors = [_as_rows(name, o, options) for name,o in zip(names, arrays, strict=True)]
-    n = len(tensors[0])
-    if n<2: raise ValueError(f'there must be two samples or more to leave some out, got {n}')
-    labels = dict(zip(names, tensors, strict=True)).get('labels')
-    parts = _groups(labels, n, min(groups, n), seed)
-    def rows(chosen): return [o[chosen] for o in tensors]
+    o = in_groups(metric, data, options, groups, seed)
+    value = o.value() # refuses what it must, and warns
     with warnings.catch_warnings(action='ignore'): # said once above
-        state = _empty_state(m, options, tensors)
-        without = np.array([*_without(state, parts, rows)])
-    return Jackknife(m.name, value, without, n, 1 if m.higher_is_better else -1)
+        without = np.array([*_without(o.state(), o.parts, o.taken)])
+    return Jackknife(o.metric.name, value, without, o.n, 1 if o.metric.higher_is_better else -1)
 
 # %% ../../nbs/model_selection/14_intervals.ipynb #512fc04d
 @dataclass(frozen=True)

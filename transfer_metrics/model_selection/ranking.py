@@ -128,7 +128,7 @@ def score_models(
     *,
     data:str='', # What the column `data` calls the target data
     source_accuracy:Mapping|None=None, # Accuracy of each model on its own source task, added as a baseline
-    interval:float|None=None, # Coverage of intervals, such as .95; adds `chance`, `p_best` and `group`
+    interval:float|None=None, # Add intervals of this coverage, such as .95: `lo`, `hi`, `chance`, `p_best` and `group`
     executor:Executor|None=None, # A process or thread pool, Dask's `client.get_executor()`; `None` is here
     store:str|PathLike|None=None, # A file (CSV) to keep scores in and to take known ones from; a folder for outputs too
     resume:bool=True, # Take what is known from the store; else compute all again

@@ -8,6 +8,7 @@ from .correspondence import correspondence as correspondence
 from .gbc import class_overlap as class_overlap
 from .gbc import gbc as gbc
 from .h_score import h_score as h_score
+from .held_out_evidence import held_out_density as held_out_density
 from .jc_nce import jc_nce as jc_nce
 from .k_means import k_means as k_means
 from .knn import credit as credit

@@ -16,42 +16,16 @@ import torch
 from torch import Tensor
 from ..answers import fold_answers
 from ..core import ArrayLike, as_features, as_labels, chunks
+from ..folds import all_but, dealt, members, part_moments, sample_keys, standard
 from ..linalg import Moments, add_segments, centred, eigenpairs, inverse_std, mean_shift, power2
 from ..registry import metric
 from ..logistic import warn_unsettled
 from .knn import credit, knn as knn # to be found here too
 
 # %% ../../nbs/transferability/13_baselines.ipynb #1a2976a3
-def _standard(x):
-    "Mean of each feature, and 1/standard deviation, 0 where constant"
-    total = sum(x[s].sum(0, dtype=torch.float64) for s in chunks(x))
-    mean = total/len(x)
-    squares = torch.zeros_like(mean)
-    for s in chunks(x):
-        deviations = x[s].double()-mean
-        squares += deviations.square().sum(0)
-    return mean,inverse_std(squares, mean, *x.shape)
-
-def _keys(x, seed):
-    "Where each sample lies along one direction of standardised features, shape `[n]`"
-    generator = torch.Generator().manual_seed(seed)
-    w = torch.randn(x.shape[1], generator=generator, dtype=torch.float64)
-    mean,scale = _standard(x)
-    w = w.to(x.device)*scale
-    parts = [(x[s].double()-mean)@w for s in chunks(x)]
-    return torch.cat(parts).cpu().numpy()
-
 def _folds(x, y, k, seed):
     "Fold of each sample, in `[0, k)`, from what the sample is and not from where it stands"
-    key = _keys(x, seed)
-    code = y.cpu().numpy()
-    class_means = np.bincount(code, key)/np.bincount(code)
-    place = class_means.argsort(kind='stable').argsort()
-    order = np.lexsort((key, place[code]))
-    n = len(key)
-    fold = np.empty(n, dtype=np.int64)
-    fold[order] = np.arange(n)%k
-    return torch.from_numpy(fold).to(x.device)
+    return dealt(sample_keys(x, seed), y, k)
 
 # %% ../../nbs/transferability/13_baselines.ipynb #13c37a94
 class _Ridge(NamedTuple):
@@ -90,7 +64,7 @@ def _from_moments(m):
 
 def _from_rows(x, y, c):
     "The same from fewer samples than features"
-    mean,scale = _standard(x)
+    mean,scale = standard(x)
     z = (x.double()-mean)*scale
     K = z@z.T
     values,U = eigenpairs(K, *x.shape)
@@ -124,51 +98,29 @@ def _strength(r):
     return float(lam[gcv.argmin()])
 
 # %% ../../nbs/transferability/13_baselines.ipynb #785fd087
-def _all_but(part, parts):
-    "The sum of moments but for one of them"
-    c = len(part.counts)
-    rest = Moments(part.shift, c)
-    for o in parts:
-        if o is part: continue
-        rest.counts += o.counts
-        rest.sums += o.sums
-        rest.gram += o.gram
-        rest.n += o.n
-    return rest
-
-def _tests(fold, k):
-    "Samples of each fold that has any"
-    tests = [(fold==i).nonzero()[:,0] for i in range(k)]
-    return [rows for rows in tests if len(rows)]
-
 def _others(fold, rows):
     "Samples of the folds that `rows` are not of"
     own = fold[rows[0]]
     return (fold!=own).nonzero()[:,0]
 
-def _trained(x, y, c, fold, k) -> Iterator[tuple[Tensor,_Ridge]]:
+def _trained(x, y, c, fold) -> Iterator[tuple[Tensor,_Ridge]]:
     "For each fold: its samples, and the ridge of the others, from one pass over `x` where n >= d"
-    tests = _tests(fold, k)
+    tests = members(fold)
     largest = max(map(len, tests))
     if len(x)-largest<x.shape[1]:
         for rows in tests:
             train = _others(fold, rows)
             yield rows,_from_rows(x[train], y[train], c)
         return
-    shift = mean_shift(x)
-    parts = []
-    for rows in tests:
-        part = Moments(shift, c)
-        part.update(x[rows], y[rows])
-        parts.append(part)
+    parts = part_moments(x, y, c, tests, mean_shift(x))
     for rows,part in zip(tests, parts, strict=True):
-        rest = _all_but(part, parts)
+        rest = all_but(part, parts)
         yield rows,_from_moments(rest)
 
-def _ridge_folds(x, y, c, fold, k, lam):
+def _ridge_folds(x, y, c, fold, lam):
     "Credit of each sample, judged by the ridge of the other folds"
     res = torch.zeros_like(y, dtype=torch.float64)
-    for rows,r in _trained(x, y, c, fold, k):
+    for rows,r in _trained(x, y, c, fold):
         strength = lam or _strength(r)
         scores = r.scores(x[rows], strength)
         res[rows] = credit(scores, y[rows])
@@ -202,12 +154,35 @@ def _logistic_folds(x, y, c, fold, C, exact):
     res = torch.zeros_like(y, dtype=torch.float64)
     undecided = 0. if exact else .02
     for rows,answers in fold_answers(x, y, fold, c, C=C, undecided=undecided):
-        if not answers.enough: warn_unsettled(answers.off, stacklevel=4)
+        if not answers.enough: warn_unsettled(answers.off, stacklevel=5)
         res[rows] = credit(answers.logits, y[rows], answers.tie)
     return res
 
 # %% ../../nbs/transferability/13_baselines.ipynb #401a4605
+def _probe_credit(features, labels, *, folds=5, head='ridge', ridge=None, seed=0, exact=False):
+    "Credit of each sample, judged by a head of other samples, shape `[n]`"
+    x = as_features(features)
+    y,classes = as_labels(labels, n=len(x), device=x.device)
+    if head not in ('ridge','logistic'): raise ValueError(f"`head` must be 'ridge' or 'logistic', got {head!r}")
+    if ridge is not None and not 0<ridge<math.inf:
+        raise ValueError(f'`ridge` must be positive or None, got {ridge}')
+    if len(x)<2:
+        raise ValueError('`features` must have at least two samples, one to learn from and one to judge, got 1')
+    scale = power2(x)
+    if scale!=1: x = x.double()*scale
+    if folds is None:
+        if head=='logistic':
+            raise ValueError("`folds` must be a number for head='logistic', "
+                             'which has no closed form for leaving out one sample at a time')
+        return _ridge_loo(x, y, len(classes), ridge)
+    if isinstance(folds, bool) or not isinstance(folds, (int,np.integer)) or folds<2:
+        raise ValueError(f'`folds` must be an integer of 2 or more, or None, got {folds!r}')
+    fold = _folds(x, y, folds, seed)
+    if head=='logistic': return _logistic_folds(x, y, len(classes), fold, 1/(ridge or 1), exact)
+    return _ridge_folds(x, y, len(classes), fold, ridge)
+
 @metric(unit='accuracy', range=(0, 1), source='[Alain & Bengio 2016](https://arxiv.org/abs/1610.01644)', baseline=True,
+    each=_probe_credit,
     question='How accurate is a linear head on samples that it has not seen?',
     cost='one pass and a matrix of features by features; with `head="logistic"`, a fit for each part',
     avoid='a class lies between others, unless `head="logistic"`, or the network is to be fine-tuned as a whole')
@@ -228,23 +203,5 @@ def linear_probe(
     >>> tm.linear_probe(features, labels, folds=3)
     1.0
     """
-    x = as_features(features)
-    y,classes = as_labels(labels, n=len(x), device=x.device)
-    if head not in ('ridge','logistic'): raise ValueError(f"`head` must be 'ridge' or 'logistic', got {head!r}")
-    if ridge is not None and not 0<ridge<math.inf:
-        raise ValueError(f'`ridge` must be positive or None, got {ridge}')
-    if len(x)<2:
-        raise ValueError('`features` must have at least two samples, one to learn from and one to judge, got 1')
-    scale = power2(x)
-    if scale!=1: x = x.double()*scale
-    if folds is None:
-        if head=='logistic':
-            raise ValueError("`folds` must be a number for head='logistic', "
-                             'which has no closed form for leaving out one sample at a time')
-        return float(_ridge_loo(x, y, len(classes), ridge).mean())
-    if isinstance(folds, bool) or not isinstance(folds, (int,np.integer)) or folds<2:
-        raise ValueError(f'`folds` must be an integer of 2 or more, or None, got {folds!r}')
-    fold = _folds(x, y, folds, seed)
-    if head=='logistic': credit = _logistic_folds(x, y, len(classes), fold, 1/(ridge or 1), exact)
-    else: credit = _ridge_folds(x, y, len(classes), fold, folds, ridge)
-    return float(credit.mean())
+    options = dict(folds=folds, head=head, ridge=ridge, seed=seed, exact=exact)
+    return float(_probe_credit(features, labels, **options).mean())

@@ -9,13 +9,17 @@ __all__ = ['h_score']
 
 # %% ../../nbs/transferability/03_h_score.ipynb #fd6111fb
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 import torch
+from torch import Tensor
 from ..cautions import Sizes, of_covariance, warn
 from ..checks import one_of
 from ..company import class_moments
 from ..core import ArrayLike, as_features, as_labels, chunks
-from transfer_metrics.linalg import (Moments, centred, column_power2, eigenpairs, inverse_std, one_thread,
-    power2, spectrum)
+from ..folds import all_but, dealt_samples, members, part_moments
+from ..linalg import (Moments, centred, column_power2, eigenpairs, inverse_std, mean_shift, one_thread,
+    power2, principal, spectrum)
 from ..registry import metric
 from ..state import by_moments
 
@@ -45,23 +49,33 @@ def _sums(mom):
     return G,S,mean,fourth
 
 # %% ../../nbs/transferability/03_h_score.ipynb #debe82ed
+def _inverse_trace(L):
+    "About the trace of the inverse of $LL^\\top$: mean of the squared lengths of $L^{-1}r$, for 16 columns of signs"
+    generator = torch.Generator().manual_seed(0)
+    signs = 2.*torch.randint(2, (len(L),16), generator=generator)-1
+    r = signs.to(L)
+    return torch.linalg.solve_triangular(L, r, upper=False).square().sum()/16
+
 def _safe_factor(A, n):
     "Cholesky factor of a matrix that is safely invertible, else `None`"
     L,failed = torch.linalg.cholesky_ex(A)
     if failed: return None
     eps = torch.finfo(torch.float64).eps
-    condition = torch.cholesky_inverse(L).trace()*A.norm()
+    condition = 4*_inverse_trace(L)*A.norm()
     return L if float(condition)*n*eps<1 else None
+
+def _whitened(A, n) -> Callable[[Tensor],Tensor]:
+    "From rows `s` to columns `z` with $s^\\top A^+ t$ the product of theirs"
+    L = _safe_factor(A, n)
+    if L is not None: return lambda S: torch.linalg.solve_triangular(L, S.T, upper=False)
+    w,V = eigenpairs(A, n, len(A))
+    root = w.sqrt()[:,None]
+    return lambda S: (V.T@S.T)/root
 
 def _explained(A, S, counts, n):
     "$\\sum_c s_c^\\top A^+ s_c/n_c$"
-    L = _safe_factor(A, n)
-    if L is not None: Z = torch.linalg.solve_triangular(L, S.T, upper=False)
-    else:
-        w,V = eigenpairs(A, n, len(A))
-        along = V.T@S.T
-        Z = along/w.sqrt()[:,None]
-    shares = Z.square()/counts
+    whitened = _whitened(A, n)
+    shares = whitened(S).square()/counts
     return float(shares.sum())
 
 def _check_small(G, S, mean, n):
@@ -79,35 +93,54 @@ def _factor(n, ddof):
     if ddof>=n: raise ValueError(f'`ddof` must be smaller than the number of samples, {n}, got {ddof}')
     return n/(n-ddof)
 
+class _Fit(NamedTuple):
+    "What the score divides by, and the class sums in its scale"
+    A: Tensor # scatter of all samples, shrunk, or of features with equal variances, shape `[d, d]`
+    S: Tensor # class sums about the mean, shape `[c, d]`
+    scale: Tensor|float # what features were multiplied by
+    mean: Tensor # of the features, shape `[d]`
+    alpha: float # how much was shrunk, in `[0, 1]`
+
+def _shrunk(G, S, mean, alpha, d):
+    "The scatter, moved towards a sphere"
+    ridge = alpha*G.trace()/d
+    G *= 1-alpha
+    G.diagonal().add_(ridge)
+    return _Fit(G, S, 1., mean, alpha)
+
+def _plain(G, S, mean, n):
+    "Equal variances: the plain score does not depend on them, its rounding does"
+    s = inverse_std(G.diagonal(), mean, n, len(mean))
+    S *= s
+    G *= s
+    G *= s[:,None]
+    G.diagonal()[s==0] = 1
+    return _Fit(G, S, s, mean, 0.)
+
+def _fit(m, shrinkage, d, equal=True):
+    "The fit of the moments of `d` features, or of their coordinates; where the pseudo-inverse depends on it, unscaled"
+    n = int(m.counts.sum())
+    G,S,mean,fourth = _sums(m)
+    alpha = _shrinkage(G.trace(), G.norm()**2, fourth, n, d) if shrinkage else 0.
+    if alpha: return _shrunk(G, S, mean, alpha, d)
+    if not equal: return _Fit(G, S, 1., mean, 0.)
+    if not shrinkage: _check_small(G, S, mean, n)
+    return _plain(G, S, mean, n)
+
 def _from_moments(
     m:Moments, # Of features by class, about any shift, with norms if they are to be shrunk
     *,
     shrinkage:str|None, # As in `h_score`
     ddof:int, # As in `h_score`
+    **_,
 ) -> float: # H-score
     "The score as a function of moments"
     n = int(m.counts.sum())
-    d = len(m.shift)
     factor = _factor(n, ddof)
-    G,S,mean,fourth = _sums(m)
     counts = m.counts
-    del m # its Gram matrix may be large, and is not needed any more
-    alpha = 0.
-    trace = G.trace()
-    if shrinkage: alpha = _shrinkage(trace, G.norm()**2, fourth, n, d)
-    if alpha:
-        ridge = alpha*trace/d
-        G *= 1-alpha
-        G.diagonal().add_(ridge)
-    else: # equal variances: the plain score does not depend on them, its rounding does
-        if not shrinkage: _check_small(G, S, mean, n)
-        s = inverse_std(G.diagonal(), mean, n, d)
-        S *= s
-        G *= s
-        G *= s[:,None]
-        G.diagonal()[s==0] = 1
-    explained = _explained(G, S, counts, n)
-    return (1-alpha)*explained*factor
+    fit = _fit(m, shrinkage, len(m.shift))
+    explained = _explained(fit.A, fit.S, counts, n)
+    return (1-fit.alpha)*explained*factor
 
 # %% ../../nbs/transferability/03_h_score.ipynb #99f2951d
 def _squared_norms(x):
@@ -139,6 +172,28 @@ def _wide(x, y, c, shrink):
         shares *= weights[:,None]
     return float(shares.sum())
 
+# %% ../../nbs/transferability/03_h_score.ipynb #ef0c8f58
+def _judged(part, rest, counts, shrinkage, d):
+    "What the fit of the others explains of a part"
+    fit = _fit(rest, shrinkage, d, equal=rest.n>len(part.shift))
+    mean = fit.mean-part.shift
+    in_class = part.counts[:,None]
+    T = (part.sums-in_class*mean)*fit.scale
+    whitened = _whitened(fit.A, rest.n)
+    shares = whitened(fit.S)*whitened(T)/counts
+    return (1-fit.alpha)*float(shares.sum())
+
+def _held_out(x, y, c, shrinkage, cv, seed):
+    "The score with each part judged by the others"
+    n,d = x.shape
+    fold = dealt_samples(x, y, cv, seed)
+    if n<d: x = principal(x).coordinates()
+    norms = shrinkage is not None
+    parts = part_moments(x, y, c, members(fold), mean_shift(x), norms=norms)
+    counts = y.bincount(minlength=c)
+    judged = [_judged(part, all_but(part, parts), counts, shrinkage, d) for part in parts]
+    return sum(judged)
+
 # %% ../../nbs/transferability/03_h_score.ipynb #8654b664
 def _in_range(x, shrink):
     "Features whose squares can be added up: the plain score may scale each of them, the shrunk one all by one factor"
@@ -165,6 +220,8 @@ def h_score(
     shrinkage:str|None=None,
     # The covariance of the class means divides by `n - ddof`; 1 reproduces published code of the shrunk score
     ddof:int=0,
+    cv:int|None=None, # So many parts, each judged by the fit of the others; `None`: all by their own fit
+    seed:int=0, # With `cv`: another seed, other parts
 ) -> float: # In $[0, \min(\text{rank}, c_t-1)]$, with `ddof` times $n/(n-\text{ddof})$; higher transfers better
     """H-score: variance between classes over all variance, summed over directions
 
@@ -182,9 +239,10 @@ def h_score(
     n,d = x.shape
     y,classes = as_labels(labels, n=n, device=x.device)
     c = len(classes)
-    if not shrink: warn(of_covariance(math.nan, Sizes(n, d, c_t=c), {'shrinkage': None}))
+    if not shrink: warn(of_covariance(math.nan, Sizes(n, d, c_t=c), {'shrinkage': None, 'cv': cv}))
     x = _in_range(x, shrink)
     with one_thread(n*d*min(n, d)<2**26):
+        if cv is not None: return _factor(n, ddof)*_held_out(x, y, c, shrinkage, cv, seed)
         if n<d: return _factor(n, ddof)*_wide(x, y, c, shrink)
         m = class_moments(x, y, c, norms=shrink)
         return _from_moments(m, shrinkage=shrinkage, ddof=ddof)

@@ -30,7 +30,23 @@ def credit(
     return right.double()/tied
 
 # %% ../../nbs/transferability/21_knn.ipynb #860032de
+def _knn_credit(features, labels, *, k=5, distance='euclidean'):
+    "Credit of each sample, judged by its nearest neighbours, shape `[n]`"
+    x = as_features(features)
+    y,classes = as_labels(labels, n=len(x), device=x.device)
+    if isinstance(k, bool) or not isinstance(k, (int,np.integer)) or k<1:
+        raise ValueError(f'`k` must be an integer of 1 or more, got {k!r}')
+    if distance not in ('euclidean','cosine'):
+        raise ValueError(f"`distance` must be 'euclidean' or 'cosine', got {distance!r}")
+    if len(x)<2: raise ValueError('`features` must have at least two samples, so that each has a neighbour, got 1')
+    scale = power2(x)
+    if scale!=1: x = x.double()*scale
+    cosine = distance=='cosine'
+    votes = neighbour_votes(x, y, len(classes), int(k), cosine=cosine)
+    return credit(votes, y)
+
 @metric(unit='accuracy', range=(0, 1), source='[Fix & Hodges 1951](https://doi.org/10.2307/1403797)', baseline=True,
+    each=_knn_credit,
     question='Do the nearest other samples have the same class?',
     cost='the distances of all pairs of samples',
     avoid='features come in very different units, or there are too many samples for all pairs')
@@ -48,15 +64,5 @@ def knn(
     >>> tm.knn(features, labels, k=1)
     0.8
     """
-    x = as_features(features)
-    y,classes = as_labels(labels, n=len(x), device=x.device)
-    if isinstance(k, bool) or not isinstance(k, (int,np.integer)) or k<1:
-        raise ValueError(f'`k` must be an integer of 1 or more, got {k!r}')
-    if distance not in ('euclidean','cosine'):
-        raise ValueError(f"`distance` must be 'euclidean' or 'cosine', got {distance!r}")
-    if len(x)<2: raise ValueError('`features` must have at least two samples, so that each has a neighbour, got 1')
-    scale = power2(x)
-    if scale!=1: x = x.double()*scale
-    cosine = distance=='cosine'
-    votes = neighbour_votes(x, y, len(classes), k, cosine=cosine)
-    return float(credit(votes, y).mean())
+    each = _knn_credit(features, labels, k=k, distance=distance)
+    return float(each.mean())

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from ..cautions import by_chance
 from ..core import ArrayLike, Labels, as_labels, as_matrix, check_simplex, like
+from ..folds import dealt_samples, tables_of_others
 from ..linalg import class_dots, class_sums, one_thread
 from ..registry import metric
 from ..state import by_joint
@@ -66,10 +67,17 @@ def _logs(table:Tensor, p:Tensor, codes:Tensor) -> float:
     true_prob = class_dots(p, codes, table)
     with one_thread(len(p)<2**20): return float(true_prob.log().sum())
 
-def _score(logs:float, counts:Tensor, *, chance_corrected:bool) -> float:
+def _score(logs:float, counts:Tensor, *, chance_corrected:bool, **_) -> float:
     "LEEP from the sum of the logarithms and the samples of each label"
     score = logs/int(counts.sum())
     return score+_entropy(counts) if chance_corrected else score
+
+def _of_others(p:Tensor, y:Labels, cv:int, seed:int) -> tuple[Tensor,Tensor]:
+    "The tables of all parts but one, one above the other, and the row in them that each sample looks up"
+    fold = dealt_samples(p, y.codes, cv, seed)
+    _,tables = tables_of_others(p, y.codes, fold, check=check_simplex)
+    row = fold*len(y.classes)+y.codes
+    return tables.flatten(0, 1),row
 
 _look_up = by_joint(_score, look=_logs, table=_conditional)
 
@@ -83,6 +91,8 @@ def leep(
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
     *,
     chance_corrected:bool=False, # Add $H(Y)$, to compare targets with different classes; then in $[0, H(Y)]$
+    cv:int|None=None, # So many parts, each judged by the table of the others; `None`: all by their own table
+    seed:int=0, # With `cv`: another seed, other parts
 ) -> float: # Mean log-likelihood in nats, in $(-\infty, 0]$; higher transfers better
     """Log Expected Empirical Prediction, Eq. 2 of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462)
 
@@ -94,6 +104,7 @@ def leep(
     """
     p = as_matrix(probs, 'probs', shape='[n, c_s]')
     y = as_labels(labels, n=len(p), device=p.device)
-    table = _table(p, y)
-    logs = _logs(table, p, y.codes)
+    if cv is None: table,row = _table(p, y),y.codes
+    else: table,row = _of_others(p, y, cv, seed)
+    logs = _logs(table, p, row)
     return _score(logs, y.codes.bincount(), chance_corrected=chance_corrected)

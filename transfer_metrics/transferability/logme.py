@@ -16,10 +16,12 @@ import pandas as pd
 import torch
 from torch import Tensor
 from ..cautions import of_evidence
+from .held_out_evidence import held_out_density
 from .max_evidence import max_evidence
 from ..checks import same_width
 from ..company import class_moments
 from ..core import ArrayLike, as_features, as_labels, as_tensor
+from ..folds import dealt_samples
 from ..linalg import Moments, Spectrum, moment_spectrum, one_thread, power2, spectrum
 from ..registry import metric
 from ..state import MomentState
@@ -73,14 +75,12 @@ def _of_classes(x, y, c):
     m = class_moments(x, y, c)
     return moment_spectrum(m.about(origin), n)
 
-def _project(x, labels, regression):
-    "Spectrum of the features with the projections of one column for each class, label or target"
+def _as_targets(x, labels, regression):
+    "Class codes or columns of magnitude 1, the name of each class or column, and what the columns were divided by"
     if not _in_columns(labels, regression):
         y = as_labels(labels, n=len(x), device=x.device)
         c = len(y.classes)
-        spec = _of_classes(x, y.codes, c)
-        scale = torch.ones_like(spec.counts)
-        return _Targets(spec, y.classes.tolist(), scale)
+        return y.codes,y.classes.tolist(),x.new_ones(c, dtype=torch.float64)
     T,names = _columns(x, labels, regression)
     if not regression:
         used = _occurring((T>0).any(0))
@@ -88,13 +88,19 @@ def _project(x, labels, regression):
         names = list(compress(names, used.tolist()))
     scale = T.abs().amax(0)
     unit = scale.where(scale>0, 1.)
-    spec = spectrum(x, T/unit, len(names))
+    return T/unit,names,scale
+
+def _project(x, labels, regression):
+    "Spectrum of the features with the projections of one column for each class, label or target"
+    y,names,scale = _as_targets(x, labels, regression)
+    c = len(names)
+    spec = _of_classes(x, y, c) if y.ndim==1 else spectrum(x, y, c)
     return _Targets(spec, names, scale)
 
 # %% ../../nbs/transferability/04_logme.ipynb #88c1bd8e
-def _values(best, scale):
-    "Maxima in the units of the targets"
-    value = best.value-scale.log()
+def _values(density, scale):
+    "Log densities in the units of the targets"
+    value = density-scale.log()
     return torch.where(scale>0, value, math.inf)
 
 # %% ../../nbs/transferability/04_logme.ipynb #a74fbd27
@@ -123,7 +129,7 @@ def evidence(
         best = max_evidence(targets.spec, n, d)
     scale = targets.scale
     lam = targets.spec.values
-    value = _values(best, scale)
+    value = _values(best.value, scale)
     log_beta = -best.noise.log()-2*scale.log()
     log_alpha = -best.signal.log()-2*scale.log()-2*math.log(unit)
     alpha = log_alpha.exp()
@@ -157,7 +163,7 @@ def _from_moments(
     unit = scale.where(scale>0, 1.)
     spec = spec._replace(proj=proj/unit, counts=counts/unit**2)
     best = max_evidence(spec, n, len(origin))
-    return float(_values(best, scale).mean())
+    return float(_values(best.value, scale).mean())
 
 # %% ../../nbs/transferability/04_logme.ipynb #e5bc584c
 def _is_column(k): return isinstance(k, tuple) and k[:1]==('column',)
@@ -170,7 +176,7 @@ def _check_magnitudes(T):
 
 class _EvidenceState(MomentState):
     "Moments for classes, or for labels and targets in columns: these are `classes` that are called `('column', name)`"
-    def __init__(self, *, regression=False):
+    def __init__(self, *, regression=False, **_):
         super().__init__(partial(_from_moments, regression=regression))
         self.regression = regression
 
@@ -212,6 +218,18 @@ class _EvidenceState(MomentState):
         self.largest = max(self.largest, abs(low), abs(high))
         return self
 
+# %% ../../nbs/transferability/04_logme.ipynb #faacc027
+def _held_out(features, labels, regression, cv, seed):
+    "Mean log density of the targets, each part given the others"
+    x = as_features(features)
+    n,d = x.shape
+    unit = power2(x)
+    if unit!=1: x = x.double()*unit
+    y,names,scale = _as_targets(x, labels, regression)
+    fold = dealt_samples(x, y, cv, seed)
+    with one_thread(n*d*min(n, d)<2**26): density = held_out_density(x, y, len(names), fold)
+    return float(_values(density, scale).mean())
+
 # %% ../../nbs/transferability/04_logme.ipynb #0c189d19
 @metric(unit='nats per sample', range=(-math.inf, math.inf),
     source='[You et al. 2021](https://arxiv.org/abs/2102.11005)', state=_EvidenceState, caution=of_evidence,
@@ -223,6 +241,8 @@ def logme(
     labels:ArrayLike, # Classes `[n]`; zeros and ones `[n, t]`; real-valued targets `[n]` or `[n, t]` with `regression`
     *,
     regression:bool=False, # Whether `labels` are real-valued targets
+    cv:int|None=None, # So many parts, each judged by what the others know, as a log density; `None`: the evidence
+    seed:int=0, # With `cv`: another seed, other parts
 ) -> float: # Mean over classes or targets, nats per sample, in $(-\infty, \infty]$; higher transfers better
     """Log of Maximum Evidence, Algorithm 1 of [You et al. 2021](https://arxiv.org/abs/2102.11005), at the exact maximum
 
@@ -232,5 +252,6 @@ def logme(
     >>> round(tm.logme([[0.], [1.], [4.], [5.]], ['cat', 'cat', 'dog', 'dog']), 3)
     -0.586
     """
+    if cv is not None: return _held_out(features, labels, regression, cv, seed)
     of_targets = evidence(features, labels, regression=regression)
     return float(of_targets.value.mean())

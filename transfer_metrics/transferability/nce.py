@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from ..cautions import by_chance
 from ..core import ArrayLike, as_labels, as_matrix, check_simplex
+from ..folds import dealt, dealt_samples, n_parts, name_keys, smoothed_share, tables_of_others
 from ..linalg import class_sums
 from ..registry import metric
 from ..state import JointState, State, renumber, some_samples
@@ -94,7 +95,38 @@ class _PairState(State):
         return _from_pairs(z, self.counts[0])
 
 # %% ../../nbs/transferability/02_nce.ipynb #d818aabd
-def _counts(*, soft):
+def _elsewhere(group, fold):
+    "How many samples of the other parts are of the group of each sample"
+    k = int(fold.max())+1
+    _,at,here = (group*k+fold).unique(return_inverse=True, return_counts=True)
+    return group.bincount()[group]-here[at]
+
+def _of_others(z, y, fold):
+    "NCE of answers and labels as numbers, each sample judged by the other parts"
+    n = len(y)
+    _,pair = (z*(y.max()+1)+y).unique(return_inverse=True)
+    share = y.bincount()[y].double()/n
+    known = smoothed_share(_elsewhere(pair, fold), _elsewhere(z, fold), share)
+    return float(known.log().mean())
+
+def _held_out(predicted, labels, cv, seed):
+    "NCE, each sample judged by the other parts"
+    z = as_labels(predicted, 'predicted')
+    y = as_labels(labels, n=len(z.codes))
+    k = n_parts(cv, len(z.codes))
+    keys = name_keys(z.classes.tolist(), z.codes)
+    codes = torch.from_numpy(name_keys(y.classes.tolist(), y.codes)) # so that the order of rows does not matter
+    return _of_others(z.codes, y.codes, dealt(keys, codes, k, seed))
+
+def _soft_held_out(p, y, cv, seed):
+    "Soft NCE, each sample judged by the other parts"
+    check = partial(check_simplex, name='predicted')
+    fold = dealt_samples(p, y.codes, cv, seed)
+    joint,tables = tables_of_others(p, y.codes, fold, check=check)
+    return float((joint*tables.log()).sum()/len(p))
+
+# %% ../../nbs/transferability/02_nce.ipynb #60d04627
+def _counts(*, soft, **_):
     "What must be remembered: pairs and how often they occur; with `soft` the joint"
     return JointState(_from_joint, name='predicted') if soft else _PairState()
 
@@ -111,6 +143,8 @@ def nce(
     labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
     *,
     soft:bool=False, # Spread each sample over the source classes by its probabilities
+    cv:int|None=None, # So many parts, each judged by the table of the others; `None`: all by their own table
+    seed:int=0, # With `cv`: another seed, other parts
 ) -> float: # $-H(Y|Z)$ in nats, in $(-\infty, 0]$; higher transfers better
     """Negative conditional entropy of labels given source labels, [Tran et al. 2019](https://arxiv.org/abs/1908.08142)
 
@@ -123,9 +157,11 @@ def nce(
     if soft:
         p = as_matrix(predicted, 'predicted', shape='[n, c_s]')
         y = as_labels(labels, n=len(p), device=p.device)
+        if cv is not None: return _soft_held_out(p, y, cv, seed)
         check = partial(check_simplex, name='predicted')
         c_t = len(y.classes)
         joint = class_sums(p, y.codes, c_t, check=check)
         return _from_joint(joint, y.codes.bincount())
+    if cv is not None: return _held_out(predicted, labels, cv, seed)
     z,_,joint,*_ = _pairs(predicted, labels)
     return _from_pairs(z, joint)
