@@ -23,6 +23,7 @@ from .networks import CifarResNet as CifarResNet
 from .networks import Normalise as Normalise
 from .networks import small_cnn as small_cnn
 from .published import cifar101_predictions as cifar101_predictions
+from .published import cifar10_shifts as cifar10_shifts
 from .published import digits_curves as digits_curves
 from .published import Predictions as Predictions
 from .scenes import plot_images as plot_images
