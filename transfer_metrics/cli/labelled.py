@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from .common import limited, names_in, own_model, share_of
-from .inputs import files_in, read_file
+from .inputs import check_rows, files_in, read_file
 from .names import check_images
 from ..model_names import libraries, library_of
 
@@ -55,7 +55,7 @@ def found_text(
     from transfer_metrics.datasets.folders import class_counts, describe
     counts = class_counts(data)
     found = describe(counts, what=what)
-    if len(counts)<2: raise ValueError(f'scores compare classes, of which at least two are needed; found {found}')
+    if len(counts)<2: raise ValueError(f'at least two classes are needed; found {found}')
     return found
 
 def _store(folder, name, told):
@@ -171,14 +171,13 @@ def given_outputs(
     limit:int, # How many samples, 0 for all
 ) -> dict[str,Any]: # `Outputs` by name
     "Outputs from files of arrays, all with the same labels"
-    from transfer_metrics.models import Outputs
     label_file, = files_in(labels, 'labels').values()
     y = read_file(label_file, 'labels')
-    outs = {}
-    for name,paths in files.items():
-        arrays = {k: read_file(p, k) for k,p in paths.items()}
-        outs[name] = share_of(limited(Outputs(**arrays, labels=y), limit))
-    return outs
+    arrays = {name: {k: read_file(p, k) for k,p in paths.items()} for name,paths in files.items()}
+    called = {f'--{k} {name}': x for name,o in arrays.items() for k,x in o.items()}
+    check_rows(called, y, labels)
+    from transfer_metrics.models import Outputs
+    return {name: share_of(limited(Outputs(**o, labels=y), limit)) for name,o in arrays.items()}
 
 def found_in(
     outs:Mapping[str,Any], # `Outputs` by name

@@ -53,7 +53,10 @@ def _parser(name, args):
 
 def _parse(name, args):
     "Keyword arguments for the command `name`"
-    return vars(_parser(name, args).parse_args(args))
+    options = vars(_parser(name, args).parse_args(args))
+    seed = options.get('seed', 0)
+    if seed<0: raise ValueError(f'--seed must be 0 or more, got {seed}')
+    return options
 
 # %% ../../nbs/cli/01_main.ipynb #f728359f
 _usage = """usage: transfer-metrics COMMAND [OPTIONS]
@@ -131,7 +134,8 @@ def _run(name, args):
         told(f'interrupted; {e}' if str(e) else 'interrupted')
         return 130
     except URLError as e:
-        offline = 'nothing could be downloaded; give files that are there, or --weights none'
+        offline = ('nothing could be downloaded: without a connection give data that are here, and models whose '
+                   'weights are, such as module:function=weights.pth')
         told(f'error: {offline} ({e.reason})', 'red')
         return 2
     except BrokenPipeError:

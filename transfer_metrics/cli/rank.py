@@ -188,7 +188,7 @@ def _check(o):
         raise ValueError('--probs and --features need --labels, a file with one label a sample')
     if o.labels and not arrays: raise ValueError('--labels needs --features or --probs, files of the same samples')
     if (o.dataset or o.images or o.npy) and not o.models:
-        raise ValueError('--dataset, --images and --npy need --models')
+        raise ValueError('--dataset, --images and --npy need --models, such as --models resnet18,mobilenet_v3_small')
     if o.store and not o.models: raise ValueError('--store needs --models: files have what models say already')
     if Path(o.store or '.').is_file(): raise ValueError(f'--store must be a folder, got the file {o.store}')
     if o.layer and not o.models: raise ValueError('--layer needs --models: files have their features already')
