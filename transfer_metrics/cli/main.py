@@ -39,7 +39,7 @@ def _epilog(name, c):
     if c.metrics:
         names = ', '.join(c.metrics())
         lines += ['', *textwrap.wrap(f'Metrics: {names}', 78, subsequent_indent='  ')]
-    if c.forms: lines += ['', f'transfer-metrics {name} EXPERIMENT --help shows the options of one experiment.']
+    if c.forms: lines += ['', f'transfer-metrics {name} EXPERIMENT --help shows all options of one experiment.']
     return '\n'.join([*lines, '', f'{site()}cli/{name.replace("-", "_")}.html'])
 
 def _parser(name, args):
@@ -47,7 +47,7 @@ def _parser(name, args):
     c = all_commands()[name]
     form = next((o for o in args if o in c.forms), '')
     prog = f'transfer-metrics {name} {form}'.rstrip()
-    hidden = [*c.forms[form], *c.positional] if form else []
+    hidden = [*c.forms[form], *c.positional] if form else {k for some in c.forms.values() for k in some}
     how = dict(positional=c.positional, groups=c.groups, hidden=hidden, epilog=_epilog(name, c))
     return parser_of(c.f, prog, **how)
 

@@ -178,7 +178,7 @@ def _check_numbers(o):
     few = 2 if o.experiment in ('selection','convergence') else 3
     why = '' if few==2 else ' for a correlation'
     if o.tasks and o.tasks<few:
-        raise ValueError(f'--tasks must be {few} or more{why} (or 0, for as many as usual), got {o.tasks}')
+        raise ValueError(f'--tasks must be {few} or more{why} (or 0: as many as usual), got {o.tasks}')
     if o.levels<1 or o.batch_size<1 or o.epochs<0:
         raise ValueError(
             f'--levels and --batch-size must be 1 or more, --epochs 0 or more; got {o.levels}, {o.batch_size} and '
@@ -244,7 +244,9 @@ _forms = {
 @command('experiment', groups=_groups, examples=_examples, metrics=score_names, forms=_forms)
 @delegates(Answer.deliver)
 def study(
-    experiment:str='correlation', # correlation, small-data, imbalanced, meta, convergence or selection
+    # correlation: does a score follow accuracy over tasks? small-data, imbalanced: on few or uneven samples; meta: of
+    # few-shot learners; convergence: of fine-tuning, by epochs; selection: does a score choose the best of many models?
+    experiment:str='correlation',
     # embedded models, separated by commas, or all: digits, low, high, zero_one, parity, large, loops, upside_down,
     # negative, noisy, permuted, few, turned, ink, noise_labels, untrained
     sources:str='',
