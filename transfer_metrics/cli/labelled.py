@@ -104,6 +104,12 @@ def _work(models, images):
     "How much there is to do"
     return f'{models} model{"s" if models>1 else ""}, one forward pass over {images} images each'
 
+def _size_of(name, model):
+    "Number of parameters by name, nothing where that is not known"
+    from transfer_metrics.model_selection.scoring import n_parameters
+    count = n_parameters(getattr(model, 'model', model))
+    return {} if count is None else {name: count}
+
 def model_outputs(
     names:str, # torchvision models, `library:NAME` or `module:function=weights`, separated by commas
     weights:str, # Pretrained weights of torchvision models: 'DEFAULT', a name, or 'none'
@@ -112,6 +118,7 @@ def model_outputs(
     *,
     found:Callable[[str],None], # Is told what the data hold and how much there is to do
     store:str='', # Folder where outputs are kept, '' for none
+    sizes:dict[str,int]|None=None, # Is filled with the number of parameters of each network
     **options:Any, # Of `outputs`
 ) -> dict[str,Any]: # `Outputs` by name of the model, or the exception with which it failed
     "Outputs of models, each on data preprocessed as its weights want it"
@@ -122,6 +129,7 @@ def model_outputs(
     for spec in tqdm(specs, unit='model', disable=silent):
         name,m,wanted = _model(spec, weights)
         if name in outs: raise ValueError(f'the names of --models must differ, got {name} twice')
+        if sizes is not None: sizes |= _size_of(name, m)
         images = data.load(wanted, _as_it_is if hasattr(m, 'prepare') else None)
         if not outs:
             found(found_text(images, 'images'))
