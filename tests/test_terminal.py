@@ -144,7 +144,7 @@ refused = {
     'accuracy --model resnet18': '--known, --new is missing',
     'invariance --models resnet81 --images {d}': 'resnet18',
     'study correlation --metrics lepp': "did you mean 'leep'",
-    'study correlation --tasks 1': '--tasks must be 3 or more for correlation',
+    'study correlation --tasks 1': '--tasks must be 3 or more for a correlation',
     'rnk': "did you mean 'rank'"}
 
 @pytest.mark.parametrize('line', refused)

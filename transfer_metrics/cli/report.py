@@ -125,7 +125,8 @@ tbody tr:last-child > * { border-bottom: 0; } tbody th { font-weight: 500; white
 thead button { font: inherit; font-weight: 600; color: inherit; background: none; border: 0; padding: 0;
   cursor: pointer; text-align: inherit; } th[aria-sort=ascending] button::after { content: " \\2191"; }
 th[aria-sort=descending] button::after { content: " \\2193"; }
-figure { margin: 1.5rem 0; overflow-x: auto; } img { max-width: 100%; background: #fff; border-radius: 6px; display: block; }
+figure { margin: 1.5rem 0; overflow-x: auto; }
+img { max-width: 100%; background: #fff; border-radius: 6px; display: block; }
 pre { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; padding: .7rem; }
 @media (max-width: 600px) { img { width: 42rem; max-width: none; } figcaption { position: sticky; left: 0; } }
 """
