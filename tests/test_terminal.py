@@ -3,6 +3,8 @@ import io, json, os, re, shlex, subprocess, sys
 from contextlib import redirect_stderr, redirect_stdout
 from html.parser import HTMLParser
 from pathlib import Path
+from shutil import which
+from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
@@ -129,13 +131,20 @@ refused = {
     'curves {d}/curves.csv': '--by',
     'loss-data --whiten grey': '--whiten must be',
     'loss-data --features {d}/good.npy': '--labels',
+    'loss-data --images {d}': '--models and --images go together',
+    'loss-data --outputs a.npz --features {d}/good.npy --labels {d}/y.csv': 'one of --features with --labels, --outputs',
+    'loss-data --features {d}/good.npy --labels {d}/noise.csv': 'is not a csv file of UTF-8 text',
+    'loss-data --n-points few': '--n-points must be a whole number',
+    'rank --features {d}/good.npy --labels {d}/y.csv --csv {d}/y.csv/out.csv': 'cannot be written',
+    'benchmark --seed -1': '--seed must be 0 or more',
+    'accuracy --model resnet18 --known {d} --new nowhere': 'no data set of torchvision: nowhere',
     'accuracy --metrics lepp': 'transfer-metrics help accuracy lists them',
     'invariance --metrics entropi': "did you mean 'entropy'",
     'accuracy --model resnet81 --known {d} --new {d}': 'resnet18',
     'accuracy --model resnet18': '--known, --new is missing',
     'invariance --models resnet81 --images {d}': 'resnet18',
     'study correlation --metrics lepp': "did you mean 'leep'",
-    'study correlation --tasks 1': '--tasks must be 2 or more',
+    'study correlation --tasks 1': '--tasks must be 3 or more for a correlation',
     'rnk': "did you mean 'rank'"}
 
 @pytest.mark.parametrize('line', refused)
@@ -155,6 +164,12 @@ at_once = [
     'rank --outputs none.npz',
     'loss-data --features none.npy --labels y.npy',
     'loss-data --points few',
+    'loss-data --images {d}',
+    'loss-data --features {d}/nan.npy --labels {d}/y.npy',
+    'loss-data --epsilons -1',
+    'study --tasks 2',
+    'study correlation --test 1.5',
+    'curves --seed -1',
     'curves --level 2',
     'benchmark tlll',
     'accuracy --metrics lepp',
@@ -175,6 +190,7 @@ at_once = [
     'invariance --models resnet18 --images {d}/split',
     'study correlation --models resnet18 --images {d}/split',
     'curves {d}/c.csv --by init']
+if not which('nvidia-smi'): at_once.append('rank --device cuda')
 
 def test_refused_at_once(tmp_path):
     "What is wrong with names and options is said before anything heavy is imported, torch above all"
@@ -186,6 +202,7 @@ for line in json.loads(sys.argv[1]): print(main(line.split()), *(k for k in heav
     (tmp_path/'split'/'train'/'owl').mkdir(parents=True)
     (tmp_path/'split'/'train'/'owl'/'1.png').touch()
     np.save(tmp_path/'y.npy', np.zeros(3))
+    np.save(tmp_path/'nan.npy', np.full((3,2), np.nan))
     (tmp_path/'c.csv').write_text('init,accuracy\na,.5\n')
     lines = json.dumps([o.format(d=tmp_path) for o in at_once])
     r = subprocess.run([sys.executable, '-c', code, lines], capture_output=True, text=True, check=True)
@@ -289,6 +306,15 @@ def test_interrupted(monkeypatch):
     assert status==130
     assert err=='transfer-metrics: interrupted; nothing was kept, the same command begins anew\n'
 
+def test_interrupted_at_once(monkeypatch, capsys):
+    "Ctrl-C while modules are still being imported"
+    from transfer_metrics.cli import run as begin
+    class Read(ModuleType):
+        def __getattr__(self, name): raise KeyboardInterrupt
+    monkeypatch.setitem(sys.modules, 'transfer_metrics.cli.main', Read('main'))
+    assert begin()==130
+    assert capsys.readouterr().err=='transfer-metrics: interrupted\n'
+
 def test_reader_that_has_enough():
     "`transfer-metrics help | head -1` ends without a word on stderr"
     line = f'{sys.executable} -c "from transfer_metrics.cli.main import main; import sys; sys.exit(main([\'help\', \'rank\']))"'
@@ -305,6 +331,6 @@ def test_readme_commands():
     "Every command line of the README is one that the parser takes"
     from transfer_metrics.cli.main import _parse
     text = (Path(__file__).parent.parent/'README.md').read_text()
-    for line in re.findall(r'transfer-metrics ((?:rank|study|curves|loss-data|invariance)[^`\n]*)', text):
+    for line in re.findall(r'transfer-metrics ((?:rank|study|curves|loss-data|invariance|accuracy|benchmark)[^`\n]*)', text):
         name,*args = line.split()
         _parse(name, args)

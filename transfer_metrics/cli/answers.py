@@ -9,6 +9,7 @@ __all__ = ['check_files', 'site', 'Answer']
 
 # %% ../../nbs/cli/09_answers.ipynb #02c91b9b
 from collections.abc import Callable, Collection, Mapping, Sequence
+from os import W_OK, access
 from pathlib import Path
 from typing import Any
 from .common import as_options, write
@@ -26,6 +27,9 @@ def check_files(
     for k,path in given.items():
         p = Path(path)
         if p.is_dir(): raise ValueError(f'--{k} must name a file, got the folder {path}')
+        home = next(o for o in p.absolute().parents if o.exists())
+        if not (home.is_dir() and access(home, W_OK)):
+            raise ValueError(f'--{k} {path} cannot be written: {home} is no folder where files can be made')
         if p.suffix.lower() not in _suffixes[k]:
             raise ValueError(f'--{k} must name a file that ends in {" or ".join(_suffixes[k])}, got {path}')
     if len(set(given.values()))<len(given):

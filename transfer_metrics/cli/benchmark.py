@@ -131,7 +131,8 @@ def benchmark(
     _check(o)
     from transfer_metrics.model_selection.benchmarks import benchmark as published, judged
     bench = published(name)
-    if against: known(against, [*bench.scores, *bench.baselines], 'score in --against')
+    there = [*bench.scores, *bench.baselines]
+    if against: known(against, there, 'score in --against', f'transfer-metrics benchmark {name}')
     run:dict[str,Any] = dict(n_boot=n_boot, seed=seed)
     found = judged(bench, statistics=_statistics, **run)
     difference = _difference(bench, found, run)

@@ -190,7 +190,7 @@ def curves(
     base:str='', # csv or parquet file of learning without transfer, or of both
     transfer:str='', # the same of learning with transfer
     n:str='n', # column of training sizes
-    perf:str='perf', # column of performance; of one file with a column for each, two: without and with transfer
+    perf:str='perf', # column of performance; of one table with a column for each, two: without and with transfer
     run:str='', # column that tells runs apart; by default run if there is one
     by:str='', # column with two values that tell learning without transfer from learning with it
     without:str='', # which of these is without transfer; by default the one that comes first

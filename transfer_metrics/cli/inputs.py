@@ -6,10 +6,11 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/inputs.html.md"""
 
 # %% auto #0
 __all__ = ['metric_args', 'digits_models', 'score_names', 'check_names', 'torchvision_models', 'check_models', 'check_device',
-           'check_file', 'files_in', 'read_table', 'read_file', 'configured']
+           'check_file', 'files_in', 'read_table', 'read_file', 'check_rows', 'check_finite', 'configured']
 
 # %% ../../nbs/cli/13_inputs.ipynb #962cb74d
 import re
+import sys
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from itertools import islice
 from json import loads
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 from ..checks import known
 from .common import names_in
 from ..model_names import check_library
@@ -92,6 +94,18 @@ def check_models(
         elif there := torchvision_models(): known(where.lower(), there, 'model', 'torchvision.models.list_models()')
 
 # %% ../../nbs/cli/13_inputs.ipynb #aaf14de9
+def _no_driver():
+    "Whether there is no driver of Nvidia's, and torch is not built for AMD's; torch is not imported"
+    package = find_spec('torch')
+    version = Path(str(package and package.origin)).parent/'version.py'
+    told = version.read_text(encoding='utf-8') if version.is_file() else ''
+    if not re.search(r'^hip\b.*= None$', told, re.M): return False
+    from ctypes import CDLL
+    driver = 'nvcuda.dll' if sys.platform=='win32' else 'libcuda.so.1'
+    try: CDLL(driver)
+    except OSError: return True
+    return False
+
 def check_device(
     device:str, # Such as `cuda` or `cuda:1`; '' for the default
 ) -> None: # Nothing, or `ValueError`
@@ -99,11 +113,12 @@ def check_device(
     if not device or device=='cpu': return
     if not re.fullmatch(r'(cuda|mps|xpu)(:\d+)?', device):
         raise ValueError(f'--device must be cpu, cuda, cuda:1, mps or xpu, got {device!r}')
-    import torch
     kind,_,number = device.partition(':')
+    lacking = f'--device {device}: torch finds no such device here; leave --device out to run on the CPU'
+    if kind=='cuda' and _no_driver(): raise ValueError(lacking)
+    import torch
     backend:Any = torch.backends.mps if kind=='mps' else getattr(torch, kind)
-    if not backend.is_available():
-        raise ValueError(f'--device {device}: torch finds no such device here; leave --device out to run on the CPU')
+    if not backend.is_available(): raise ValueError(lacking)
     if number and int(number)>=getattr(torch, kind).device_count():
         count = getattr(torch, kind).device_count()
         raise ValueError(f'--device {device}: torch finds {count} of these, from {kind}:0')
@@ -205,9 +220,30 @@ def read_file(
     kind = path.suffix.lower()
     if kind in ('.csv','.parquet'): return (_labels if option=='labels' else _features)(read_table(path), path)
     try: return np.load(path, mmap_mode='r') if kind=='.npy' else _member(path, option)
-    except (OSError,EOFError,ValueError) as e:
+    except (OSError,EOFError,ValueError,BadZipFile) as e:
         if str(path) in str(e): raise
-        raise ValueError(f'{path} is not a {kind} file of numbers or text: {e}') from None
+        raise ValueError(f'{path} is not a {kind} file of numbers or text, as NumPy writes it') from None
+
+def check_rows(
+    arrays:Mapping[str,Any], # Features or probabilities, by what the command line calls them, such as `--features vit`
+    y:Any, # Labels
+    labels:str|Path, # Their file
+) -> None: # Nothing, or `ValueError`
+    "Refuse arrays that are not of as many samples as the labels"
+    for k,o in arrays.items():
+        if len(o)!=len(y): raise ValueError(f'{k} has {len(o)} rows, --labels {labels} has {len(y)}')
+
+def check_finite(
+    arrays:Mapping[str,Any], # Features, by what the command line calls them
+) -> None: # Nothing, or `ValueError`
+    "Refuse what is no number in them"
+    import numpy as np
+    for k,o in arrays.items():
+        if o.dtype.kind not in 'biuf': raise ValueError(f'{k} must hold numbers, it holds {o.dtype}')
+        rows = np.isfinite(o).reshape(len(o), -1).all(axis=1)
+        if rows.all(): continue
+        raise ValueError(f'{k} must be finite, got NaN or infinity, first in row {rows.argmin()}; remove such rows, '
+                         'or the layer that makes them')
 
 # %% ../../nbs/cli/13_inputs.ipynb #eba6ab44
 def _defaults(f):
@@ -219,7 +255,8 @@ def _text(value): return ','.join(map(str, value)) if isinstance(value, list) el
 def _in_file(path):
     "The options in a JSON file, named as arguments"
     if not Path(path).is_file(): raise ValueError(f'no such file: {path}')
-    given = loads(Path(path).read_text())
+    try: given = loads(Path(path).read_text())
+    except ValueError as e: raise ValueError(f'{path} is not a JSON file: {e}') from None
     if not isinstance(given, dict):
         raise ValueError(f'{path} must hold a JSON object of options, got {type(given).__name__}')
     return {k.replace('-', '_'): _text(v) for k,v in given.items()}

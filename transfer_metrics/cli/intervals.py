@@ -20,6 +20,7 @@ def with_ends(
     "Scores with their intervals, as a table shows them"
     def text(r):
         if math.isnan(r.value): return ''
+        if r.unit=='parameters': return f'{r.value:.0f}'
         return estimate_text(r.value, r.lo, r.hi)
     texts = [text(r) for r in scores.itertuples()]
     return scores.assign(text=texts).pivot(index='model', columns='metric', values='text')

@@ -14,12 +14,13 @@ from shlex import quote
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
-from .accuracy import existing, named_counts
+from .accuracy import named_counts
 from .answers import Answer
 from .common import classifiers, command, names_in, numbers_in, one_thread, unnamed, write
 from .inputs import check_device, check_models, check_names, configured
 from .labelled import check_answers
-from .names import check_channels, check_images, check_module, check_weights, label_free_names
+from .names import check_channels, check_images, check_module, check_weights, existing
+from .names import label_free_names
 from .plan import asked, fewer, less, lasting, passes, planned, timed, views
 
 # %% ../../nbs/cli/06_invariance.ipynb #a1689912

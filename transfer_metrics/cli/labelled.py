@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from .common import limited, names_in, own_model, share_of
-from .inputs import files_in, read_file
+from .inputs import check_rows, files_in, read_file
 from .names import check_images
 from ..model_names import libraries, library_of
 
@@ -55,7 +55,7 @@ def found_text(
     from transfer_metrics.datasets.folders import class_counts, describe
     counts = class_counts(data)
     found = describe(counts, what=what)
-    if len(counts)<2: raise ValueError(f'scores compare classes, of which at least two are needed; found {found}')
+    if len(counts)<2: raise ValueError(f'at least two classes are needed; found {found}')
     return found
 
 def _store(folder, name, told):
@@ -104,6 +104,12 @@ def _work(models, images):
     "How much there is to do"
     return f'{models} model{"s" if models>1 else ""}, one forward pass over {images} images each'
 
+def _size_of(name, model):
+    "Number of parameters by name, nothing where that is not known"
+    from transfer_metrics.model_selection.scoring import n_parameters
+    count = n_parameters(getattr(model, 'model', model))
+    return {} if count is None else {name: count}
+
 def model_outputs(
     names:str, # torchvision models, `library:NAME` or `module:function=weights`, separated by commas
     weights:str, # Pretrained weights of torchvision models: 'DEFAULT', a name, or 'none'
@@ -112,6 +118,7 @@ def model_outputs(
     *,
     found:Callable[[str],None], # Is told what the data hold and how much there is to do
     store:str='', # Folder where outputs are kept, '' for none
+    sizes:dict[str,int]|None=None, # Is filled with the number of parameters of each network
     **options:Any, # Of `outputs`
 ) -> dict[str,Any]: # `Outputs` by name of the model, or the exception with which it failed
     "Outputs of models, each on data preprocessed as its weights want it"
@@ -122,6 +129,7 @@ def model_outputs(
     for spec in tqdm(specs, unit='model', disable=silent):
         name,m,wanted = _model(spec, weights)
         if name in outs: raise ValueError(f'the names of --models must differ, got {name} twice')
+        if sizes is not None: sizes |= _size_of(name, m)
         images = data.load(wanted, _as_it_is if hasattr(m, 'prepare') else None)
         if not outs:
             found(found_text(images, 'images'))
@@ -171,14 +179,13 @@ def given_outputs(
     limit:int, # How many samples, 0 for all
 ) -> dict[str,Any]: # `Outputs` by name
     "Outputs from files of arrays, all with the same labels"
-    from transfer_metrics.models import Outputs
     label_file, = files_in(labels, 'labels').values()
     y = read_file(label_file, 'labels')
-    outs = {}
-    for name,paths in files.items():
-        arrays = {k: read_file(p, k) for k,p in paths.items()}
-        outs[name] = share_of(limited(Outputs(**arrays, labels=y), limit))
-    return outs
+    arrays = {name: {k: read_file(p, k) for k,p in paths.items()} for name,paths in files.items()}
+    called = {f'--{k} {name}': x for name,o in arrays.items() for k,x in o.items()}
+    check_rows(called, y, labels)
+    from transfer_metrics.models import Outputs
+    return {name: share_of(limited(Outputs(**o, labels=y), limit)) for name,o in arrays.items()}
 
 def found_in(
     outs:Mapping[str,Any], # `Outputs` by name

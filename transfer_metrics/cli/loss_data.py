@@ -14,17 +14,46 @@ from types import SimpleNamespace
 from typing import Any
 from fastcore.meta import delegates
 from .answers import Answer
-from .common import command, numbers_in, unnamed, write
-from .inputs import check_device, check_file, files_in, metric_args, read_file
+from .common import command, names_in, numbers_in, saved_outputs, unnamed, write
+from .inputs import check_device, check_file, check_finite, check_models, check_rows, files_in
+from .inputs import metric_args, read_file
+from .labelled import LabelledImages, found_text, model_outputs
+from .names import check_module, check_saved, check_weights
 from .words import estimate_text, need_words
 
 # %% ../../nbs/cli/05_loss_data.ipynb #f8f25607
-def _given(files, labels):
-    "Features by name, labels, and what they are in words"
+def _own(o): return bool(o.features or o.outputs or o.models)
+
+def _in_files(o, files):
+    "Features by name, and labels"
     x = {k: read_file(p, 'features') for k,p in files.items()}
-    y = read_file(labels, 'labels')
-    for k,o in x.items():
-        if len(o)!=len(y): raise ValueError(f'--features {k} has {len(o)} rows, --labels {labels} has {len(y)}')
+    y = read_file(o.labels, 'labels')
+    called = {f'--features {k}': v for k,v in x.items()}
+    check_rows(called, y, o.labels)
+    check_finite(called)
+    return x,y
+
+def _data_of(o): return LabelledImages('', 'data', '', o.images, '', 0)
+
+def _seen(o, found):
+    "Features of networks on images or of saved outputs, by name, and the labels that all of them have"
+    import numpy as np
+    if o.outputs: outs = saved_outputs(names_in(o.outputs), 0)
+    else:
+        run = dict(layer=o.layer or None, device=o.device or None, progress=o.progress)
+        outs = model_outputs(o.models, o.weights, _data_of(o), 64, found=found, **run)
+    for k,out in outs.items():
+        if isinstance(out, Exception): raise ValueError(f'{k}: {out}')
+        if out.features is None or out.labels is None: raise ValueError(f'{k} must have features and labels')
+    first,*others = (np.asarray(out.labels) for out in outs.values())
+    if not all(np.array_equal(first, y) for y in others):
+        raise ValueError('--outputs must be of the same samples in the same order, their labels differ')
+    return {k: out.features for k,out in outs.items()},first
+
+def _given(o, files, found):
+    "Features by name, labels, and what they are in words"
+    if not _own(o): return _embedded()
+    x,y = _in_files(o, files) if o.features else _seen(o, found)
     return x,y,''
 
 def _embedded():
@@ -40,8 +69,8 @@ def _embedded():
     return x,d.target,' of the embedded digits'
 
 # what arguments are where they are left out, for data of your own and for the embedded digits: minutes, not hours
-_own = dict(hidden=(128,), train_steps=1000, lr=1e-3)
-_digits = dict(hidden=(64,), train_steps=300, lr=1e-3)
+_of_own = dict(hidden=(128,), train_steps=1000, lr=1e-3)
+_of_digits = dict(hidden=(64,), train_steps=300, lr=1e-3)
 
 def _intervals(metrics, names):
     "Losses and code lengths with their intervals"
@@ -62,16 +91,40 @@ learning. SDL is the part of that area above a loss, eSC the number of samples a
 representations, the one with the smaller number learns the task from less data. > marks what is only a lower bound, \
 because the loss is still above."""
 
+def _check_data(o):
+    "Refuse data that do not go together, and names and files that there are not"
+    if sum(map(bool, (o.features,o.outputs,o.models)))>1:
+        raise ValueError('give one of --features with --labels, --outputs, or --models with --images')
+    if bool(o.features)!=bool(o.labels):
+        raise ValueError('give --features and --labels, or neither for the embedded digits')
+    if bool(o.models)!=bool(o.images):
+        raise ValueError('--models and --images go together, such as --models resnet18 --images pictures, where '
+                         'pictures holds a folder of images for each class')
+    if o.layer and not o.models: raise ValueError('--layer needs --models: files have their features already')
+    check_models(o.models)
+    check_module(o.models)
+    check_weights(o.models, o.weights)
+    if o.models: _data_of(o).check()
+    for path in names_in(o.outputs): check_saved(path)
+
+def _check_training(o):
+    "Refuse numbers that nothing can be trained with"
+    if o.n_points<1 or o.n_seeds<1 or o.batch_size<1 or o.train_steps<0:
+        raise ValueError('--n-points, --n-seeds and --batch-size must be 1 or more, --train-steps 0 or more')
+    if o.lr<0: raise ValueError(f'--lr must be above 0, or 0 for the usual rate, got {o.lr}')
+    if min(numbers_in(o.hidden, 'hidden', int), default=1)<1:
+        raise ValueError(f'--hidden must be sizes of 1 and more, got {o.hidden}')
+
 def _check(o):
     "Refuse options, names and files that there are not, before anything is read; the files of features"
     for k,among in _choices.items():
         value = getattr(o, k)
         if value not in among: raise ValueError(f'--{k} must be {", ".join(among)}, got {value!r}')
-    if bool(o.features)!=bool(o.labels):
-        raise ValueError('give --features and --labels, or neither for the embedded digits')
-    if o.n_points<1 or o.n_seeds<1 or o.batch_size<1 or o.train_steps<0:
-        raise ValueError('--n-points, --n-seeds and --batch-size must be 1 or more, --train-steps 0 or more')
+    _check_data(o)
+    _check_training(o)
     numbers_in(o.points, 'points', int)
+    if min(numbers_in(o.epsilons, 'epsilons'), default=0)<0:
+        raise ValueError(f'--epsilons must be losses of 0 and more, got {o.epsilons}')
     at = numbers_in(o.ns, 'ns', int)
     if at and min(at)<1: raise ValueError(f'--ns must be training sizes of 1 and more, got {o.ns}')
     for k in 'curve','latex':
@@ -98,7 +151,7 @@ def _sizes(o, y):
 def _training(o):
     "How probes are trained"
     given = dict(hidden=tuple(numbers_in(o.hidden, 'hidden', int)), train_steps=o.train_steps, lr=o.lr)
-    training:dict[str,Any] = dict(_own if o.features else _digits)
+    training:dict[str,Any] = dict(_of_own if _own(o) else _of_digits)
     training |= {k: v for k,v in given.items() if v}
     whiten = None if o.whiten=='none' else o.whiten
     return training|dict(batch_size=o.batch_size, whiten=whiten, matmul=o.matmul, probe=o.probe)
@@ -111,8 +164,10 @@ def _work(x, points, o, training):
 
 def _next(o):
     "The command to go on with"
-    if not o.features: return 'transfer-metrics loss-data --features a.npy,b.npy --labels y.npy'
-    given = f'--features {quote(o.features)} --labels {quote(o.labels)}'
+    if not _own(o): return 'transfer-metrics loss-data --models resnet18,resnet50 --images FOLDER'
+    named = {k: getattr(o, k) for k in ('features','labels','outputs','models','images','layer')}
+    if o.models and o.weights!='DEFAULT': named['weights'] = o.weights
+    given = ' '.join(f'--{k} {quote(v)}' for k,v in named.items() if v)
     if o.n_seeds<10: return f'transfer-metrics loss-data {given} --n-seeds 10 --store losses.csv'
     return f'transfer-metrics loss-data {given} --report needs.html'
 
@@ -142,9 +197,11 @@ def _report(a, o, df, metrics, x, what, training, at, eps):
     a.next(_next(o))
     a.page('cli/loss_data.html')
 
-_groups = {'Data': 'features labels', 'Probe': 'probe hidden train_steps lr batch_size whiten matmul device',
+_groups = {'Data': 'features labels models weights layer images outputs',
+    'Probe': 'probe hidden train_steps lr batch_size whiten matmul device',
     'Sizes': 'n_points points n_seeds seed store', 'Reading': 'ns epsilons edge'}
-_examples = ['loss-data', 'loss-data --features resnet=r.npy,vit=v.npy --labels y.csv --store losses.csv',
+_examples = ['loss-data', 'loss-data --models resnet18,mobilenet_v3_small --images photos/train',
+    'loss-data --features resnet=r.npy,vit=v.npy --labels y.csv --store losses.csv',
     'loss-data --features a.npy --labels y.npy --probe linear --points 10,100,1000']
 
 @command(groups=_groups, examples=_examples, metrics=partial(metric_args, 'loss_data'))
@@ -154,6 +211,13 @@ def loss_data(
     # .csv or .parquet
     features:str='',
     labels:str='', # file of labels [n]
+    # or torchvision models, others by library (timm:resnet50), or module:function=weights.pth, separated by commas;
+    # with --images
+    models:str='',
+    weights:str='DEFAULT', # pretrained weights of torchvision models: DEFAULT, a name, or none
+    layer:str='', # module of the models whose input are the features; by default the last linear layer
+    images:str='', # folder with one folder of images for each class
+    outputs:str='', # or saved Outputs (.npz files or folders), separated by commas
     probe:str='mlp', # what learns on top: mlp or linear
     # sizes of the hidden layers of the mlp; by default 128 (64 for the embedded digits), reprieve's: 512,512
     hidden:str='',
@@ -183,13 +247,13 @@ def loss_data(
     eps = numbers_in(epsilons, 'epsilons')
     training = _training(o)
     paths = _check(o)
-    x,y,what = _given(paths, labels) if features else _embedded()
-    from transfer_metrics.datasets.folders import describe
+    x,y,what = _given(o, paths, a.found)
+    text = found_text(y, 'samples')
     from transfer_metrics.loss_data.estimator import loss_data_curve
     from transfer_metrics.loss_data.metrics import compute_metrics
     from transfer_metrics.loss_data.render import render_latex
     sizes,at = _sizes(o, y)
-    a.found(describe(y))
+    if not models: a.found(text)
     a.found(_work(x, sizes, o, training))
     run:dict[str,Any] = dict(device=device or None, store=store or None, seed=seed, progress=progress)
     df = loss_data_curve(x, y, points=sizes, n_seeds=n_seeds, **training, **run)

@@ -39,7 +39,7 @@ def _epilog(name, c):
     if c.metrics:
         names = ', '.join(c.metrics())
         lines += ['', *textwrap.wrap(f'Metrics: {names}', 78, subsequent_indent='  ')]
-    if c.forms: lines += ['', f'transfer-metrics {name} EXPERIMENT --help shows the options of one experiment.']
+    if c.forms: lines += ['', f'transfer-metrics {name} EXPERIMENT --help shows all options of one experiment.']
     return '\n'.join([*lines, '', f'{site()}cli/{name.replace("-", "_")}.html'])
 
 def _parser(name, args):
@@ -47,13 +47,16 @@ def _parser(name, args):
     c = all_commands()[name]
     form = next((o for o in args if o in c.forms), '')
     prog = f'transfer-metrics {name} {form}'.rstrip()
-    hidden = [*c.forms[form], *c.positional] if form else []
+    hidden = [*c.forms[form], *c.positional] if form else {k for some in c.forms.values() for k in some}
     how = dict(positional=c.positional, groups=c.groups, hidden=hidden, epilog=_epilog(name, c))
     return parser_of(c.f, prog, **how)
 
 def _parse(name, args):
     "Keyword arguments for the command `name`"
-    return vars(_parser(name, args).parse_args(args))
+    options = vars(_parser(name, args).parse_args(args))
+    seed = options.get('seed', 0)
+    if seed<0: raise ValueError(f'--seed must be 0 or more, got {seed}')
+    return options
 
 # %% ../../nbs/cli/01_main.ipynb #f728359f
 _usage = """usage: transfer-metrics COMMAND [OPTIONS]
@@ -131,7 +134,8 @@ def _run(name, args):
         told(f'interrupted; {e}' if str(e) else 'interrupted')
         return 130
     except URLError as e:
-        offline = 'nothing could be downloaded; give files that are there, or --weights none'
+        offline = ('nothing could be downloaded: without a connection give data that are here, and models whose '
+                   'weights are, such as module:function=weights.pth')
         told(f'error: {offline} ({e.reason})', 'red')
         return 2
     except BrokenPipeError:

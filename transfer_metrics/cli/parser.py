@@ -44,12 +44,21 @@ def _add(group, name, doc, positional):
     if positional: group.add_argument(name, nargs='?', metavar=name.upper(), **kept)
     else: group.add_argument(option, dest=name, metavar=_metavar(name, doc.anno, text), **kept)
 
+_kinds = dict(int='whole number', float='number')
+
+def _plainer(message):
+    "What argparse says, in the words of the other messages"
+    wrong = re.fullmatch(r'argument (\S+): invalid (int|float) value: (.*)', message)
+    if wrong: return f'{wrong[1]} must be a {_kinds[wrong[2]]}, got {wrong[3]}'
+    return re.sub(r'^argument (\S+): expected one argument$', r'\1 needs a value', message)
+
 class Parser(ArgumentParser):
     "A parser whose errors are a `ValueError` of one line, with what was probably meant"
     def error(self,
         message:str, # Of argparse
     ) -> NoReturn: # Never
         "Raise a `ValueError`"
+        message = _plainer(message)
         wrong = re.search(r'unrecognized arguments: (--[\w-]+)', message)
         there = [o for a in self._actions for o in a.option_strings if o.startswith('--')]
         near = get_close_matches(wrong[1], there, 1) if wrong else []

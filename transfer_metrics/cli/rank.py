@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/rank.html.md"""
 __all__ = ['rank']
 
 # %% ../../nbs/cli/03_rank.ipynb #3ec7ad73
+from math import isnan
 from pathlib import Path
 from shlex import quote
 from types import SimpleNamespace
@@ -54,6 +55,18 @@ def _shrunk(fs, shrinkage):
     return fs|{'h_score': partial(h_score, shrinkage=None if shrinkage=='none' else shrinkage)}
 
 # %% ../../nbs/cli/03_rank.ipynb #521332f6
+def _with_sizes(scores, sizes):
+    "The table with the number of parameters of the networks that have a score, after their scores"
+    import pandas as pd
+    parts = []
+    for k,rows in scores.groupby('model', sort=False):
+        parts.append(rows)
+        if k not in sizes or (rows.error!='').all(): continue
+        size = rows.iloc[:1].assign(metric='n_parameters', value=float(sizes[k]), unit='parameters', seconds=0.)
+        missing = [o for o in ('lo','hi','chance','p_best') if o in rows]
+        parts.append(size.assign(error='', caution='', **dict.fromkeys(missing, float('nan'))))
+    return pd.concat(parts, ignore_index=True)
+
 def _scored(outs, test, o, source_accuracy, progress):
     "The table of scores, and where heads shall be retrained, outputs on all samples to train and to test them on"
     from transfer_metrics.distributed import agreed, of_all, place
@@ -106,7 +119,8 @@ def _show_scores(a, scores, what):
     wide['mean rank'] = ranks['mean']
     n = scores.n.max()
     title = f'Scores on {what}{n} labelled samples, best mean rank first (higher is better)'
-    a.table(title, wide.rename_axis(index=None, columns=None), digits={'mean rank': 1})
+    digits = {'mean rank': 1, 'n_parameters*': 0}
+    a.table(title, wide.rename_axis(index=None, columns=None), digits=digits)
     if 'p_best' in scores: show_p_best(a, scores, ranks.index)
     if yardsticks: a.note('* a yardstick: a score is of use where it predicts better')
     for text in _cautions(scores, ranks.attrs['left_out']): a.note(text)
@@ -118,7 +132,8 @@ def _show_agreement(a, scores, accuracy):
     "How well the scores agree with accuracy; the table of it"
     from transfer_metrics.model_selection import ranking
     found = ranking.agreement(scores, accuracy)
-    texts = [estimate_text(r.value, r.lo, r.hi) for r in found.itertuples()]
+    ends = found[['value','lo','hi']].itertuples(index=False)
+    texts = ['' if isnan(value) else estimate_text(value, lo, hi) for value,lo,hi in ends]
     wide = found.assign(text=texts).pivot(index='metric', columns='statistic', values='text')
     metrics = list(dict.fromkeys(found.metric))
     wide = wide.loc[metrics, ['spearman','kendall','weighted_kendall','regret@1']]
@@ -188,7 +203,7 @@ def _check(o):
         raise ValueError('--probs and --features need --labels, a file with one label a sample')
     if o.labels and not arrays: raise ValueError('--labels needs --features or --probs, files of the same samples')
     if (o.dataset or o.images or o.npy) and not o.models:
-        raise ValueError('--dataset, --images and --npy need --models')
+        raise ValueError('--dataset, --images and --npy need --models, such as --models resnet18,mobilenet_v3_small')
     if o.store and not o.models: raise ValueError('--store needs --models: files have what models say already')
     if Path(o.store or '.').is_file(): raise ValueError(f'--store must be a folder, got the file {o.store}')
     if o.layer and not o.models: raise ValueError('--layer needs --models: files have their features already')
@@ -213,7 +228,7 @@ def _seen_by(o, files, found, progress):
     from transfer_metrics.experiments.recipes import digits_outputs
     run = dict(batch_size=o.batch_size, device=run_device(o.device), progress=progress)
     if o.models:
-        options = dict(found=found, layer=o.layer or None, store=o.store)
+        options = dict(found=found, layer=o.layer or None, store=o.store, sizes=o.sizes)
         return model_outputs(o.models, o.weights, _data_of(o), **options, **run),None,None
     test = accuracy = None
     if o.outputs: outs = saved_outputs(names_in(o.outputs), o.limit)
@@ -268,6 +283,7 @@ def rank(
     o = SimpleNamespace(**options)
     a = Answer('rank', options)
     arrays = _check(o)
+    o.sizes = {} # of networks, as they are met
     from transfer_metrics.distributed import joined
     with joined() as (process,_):
         found = a.found if not process else lambda text: None
@@ -275,6 +291,7 @@ def rank(
         outs,test,source_accuracy = _seen_by(o, arrays, found, shown)
         what = '' if models or outputs or arrays else 'the embedded digits zoo, '
         scores,outs,test = _scored(outs, test, o, source_accuracy, shown)
+        scores = _with_sizes(scores, o.sizes)
     if process: return # the first one speaks for all
     _report(a, scores, outs, test, what, o)
     a.deliver(**files)

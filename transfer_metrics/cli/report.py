@@ -116,8 +116,8 @@ h1 { font-size: 1.6rem; margin: 0; } h2 { font-size: 1.1rem; margin: 2.2rem 0 .5
 a { color: var(--link); } .soft, figcaption { color: var(--soft); }
 .answer { background: var(--mark); border-left: 4px solid var(--link); padding: .8rem 1rem; margin: 1.2rem 0; }
 .answer p { margin: .3rem 0; } .note { margin: .3rem 0; font-size: .92rem; }
-.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; }
-table { border-collapse: collapse; width: 100%; font-size: .88rem; font-variant-numeric: tabular-nums;
+.scroll { overflow-x: auto; width: fit-content; max-width: 100%; border: 1px solid var(--line); border-radius: 6px; }
+table { border-collapse: collapse; min-width: min(22rem, 100%); font-size: .88rem; font-variant-numeric: tabular-nums;
   overflow-wrap: normal; }
 th, td { padding: .3rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 tbody tr:last-child > * { border-bottom: 0; } tbody th { font-weight: 500; white-space: nowrap; }
@@ -125,8 +125,10 @@ tbody tr:last-child > * { border-bottom: 0; } tbody th { font-weight: 500; white
 thead button { font: inherit; font-weight: 600; color: inherit; background: none; border: 0; padding: 0;
   cursor: pointer; text-align: inherit; } th[aria-sort=ascending] button::after { content: " \\2191"; }
 th[aria-sort=descending] button::after { content: " \\2193"; }
-figure { margin: 1.5rem 0; } img { max-width: 100%; background: #fff; border-radius: 6px; display: block; }
+figure { margin: 1.5rem 0; overflow-x: auto; }
+img { max-width: 100%; background: #fff; border-radius: 6px; display: block; }
 pre { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; padding: .7rem; }
+@media (max-width: 600px) { img { width: 42rem; max-width: none; } figcaption { position: sticky; left: 0; } }
 """
 
 _script = """

@@ -12,26 +12,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
-from .accuracy import existing
 from .answers import Answer
 from .common import as_options, classifiers, command, names_in, numbers_in, one_thread
-from .common import saved_outputs
+from .common import range_in, saved_outputs
 from .inputs import check_device, check_models, check_names, digits_models, score_names
 from .names import check_channels, check_choices, check_images, check_module, check_saved
-from .names import check_weights
+from .names import check_weights, existing
 from .study_tables import show_study
 from .tables import told
 from .study_words import study_words
-
-# %% ../../nbs/cli/07_study.ipynb #99c2ecbf
-def _range(text, name, single=int):
-    "A number, or a pair from `a-b`; nothing after the dash is `None`; `None` for no text"
-    if not text: return None
-    a,dash,b = text.partition('-')
-    try:
-        if not dash: return single(a)
-        return int(a),int(b) if b else None
-    except ValueError: raise ValueError(f'--{name} must be a number or a range such as 2-10, got {text!r}') from None
 
 # %% ../../nbs/cli/07_study.ipynb #7b915043
 class _Material(NamedTuple):
@@ -106,8 +95,8 @@ def _learners(sources, o):
 # %% ../../nbs/cli/07_study.ipynb #2147b11e
 def _sizes(o):
     "How large tasks are"
-    classes = _range(o.classes, 'classes')
-    imbalance = _range(o.imbalance, 'imbalance', float)
+    classes = range_in(o.classes, 'classes')
+    imbalance = range_in(o.imbalance, 'imbalance', float)
     return dict(classes=classes, per_class=o.per_class or None, imbalance=imbalance)
 
 def _draw(experiment, o, m):
@@ -184,12 +173,21 @@ the number of classes is high: look at tasks with equally many. Intervals resamp
 
 _every_method = 'retrain_head','fine_tune','from_scratch','meta_transfer'
 
+def _check_numbers(o):
+    "Refuse numbers that an experiment cannot be done with"
+    few = 2 if o.experiment in ('selection','convergence') else 3
+    why = '' if few==2 else ' for a correlation'
+    if o.tasks and o.tasks<few:
+        raise ValueError(f'--tasks must be {few} or more{why} (or 0: as many as usual), got {o.tasks}')
+    if o.levels<1 or o.batch_size<1 or o.epochs<0:
+        raise ValueError(
+            f'--levels and --batch-size must be 1 or more, --epochs 0 or more; got {o.levels}, {o.batch_size} and '
+            f'{o.epochs}')
+    if not 0<o.test<1: raise ValueError(f'--test must be a share between 0 and 1, got {o.test}')
+
 def _check(o):
     "Refuse options, names and devices that there are not, before anything is loaded"
-    if o.tasks<0 or o.tasks==1 or o.levels<1 or o.batch_size<1 or o.epochs<0:
-        raise ValueError(
-            f'--tasks must be 2 or more (or 0), --levels and --batch-size 1 or more, --epochs 0 or more; got '
-            f'{o.tasks}, {o.levels}, {o.batch_size} and {o.epochs}')
+    _check_numbers(o)
     _check_sources(o)
     check_names(o.metrics, score_names(), 'study')
     check_names(o.score, score_names(), 'study', 'score')
@@ -246,7 +244,9 @@ _forms = {
 @command('experiment', groups=_groups, examples=_examples, metrics=score_names, forms=_forms)
 @delegates(Answer.deliver)
 def study(
-    experiment:str='correlation', # correlation, small-data, imbalanced, meta, convergence or selection
+    # correlation: does a score follow accuracy over tasks? small-data, imbalanced: on few or uneven samples; meta: of
+    # few-shot learners; convergence: of fine-tuning, by epochs; selection: does a score choose the best of many models?
+    experiment:str='correlation',
     # embedded models, separated by commas, or all: digits, low, high, zero_one, parity, large, loops, upside_down,
     # negative, noisy, permuted, few, turned, ink, noise_labels, untrained
     sources:str='',
