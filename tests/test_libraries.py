@@ -251,6 +251,35 @@ def test_one_loader_for_all_commands(tmp_path, capsys):
     main(['accuracy', '--model', f'hf:{tmp_path/"vit"}', *args])
     assert 'vit' in capsys.readouterr().out
 
+@pytest.mark.parametrize('library,wrong,near', [('timm','resnet5O','resnet50'), ('open_clip','ViT-B-33','ViT-B-32'), ('torchvision','resnet5O','resnet50')])
+def test_unknown_names_have_near_ones(library, wrong, near):
+    pytest.importorskip(library)
+    with pytest.raises(ValueError, match=f"unknown model '{wrong}', did you mean '{near}'"): open_model(f'{library}:{wrong}')
+
+@pytest.mark.filterwarnings('ignore')
+def test_bad_texts(tmp_path):
+    "No labels, other numbers of labels, no column of labels, no padding token, nothing in that place"
+    transformers = pytest.importorskip('transformers')
+    encoder = open_model(f'hf:{tiny_bert(tmp_path/"bert")}')
+    def refused(data, why):
+        with pytest.raises(ValueError, match=why): outputs(encoder, data, **quiet)
+    refused((reviews, None), 'with a label each')
+    refused((reviews, labels[:4]), 'got 6 and 4')
+    refused(pd.DataFrame(dict(text=reviews)), 'it has text; rename them')
+    plain = transformers.PreTrainedTokenizerFast(tokenizer_object=encoder.prepare.tokenizer._tokenizer)
+    plain.save_pretrained(tmp_path/'bert')
+    with pytest.raises(ValueError, match='padding or an end token'): open_model(f'hf:{tmp_path/"bert"}')
+    plain.add_special_tokens(dict(eos_token='[SEP]'))
+    plain.save_pretrained(tmp_path/'bert')
+    filled = outputs(f'hf:{tmp_path/"bert"}', (reviews, labels), pooling='mean', **quiet)
+    assert filled.features.shape==(6,16)
+    with pytest.raises(ValueError, match='^hf:nowhere/at/all'): open_model('hf:nowhere/at/all')
+
+@pytest.mark.filterwarnings('ignore')
+def test_no_such_sentence_encoder():
+    pytest.importorskip('sentence_transformers')
+    with pytest.raises(ValueError, match='^sentence-transformers:/nowhere'): open_model('sentence-transformers:/nowhere')
+
 def test_missing_library(monkeypatch):
     from transfer_metrics import model_names
     monkeypatch.setattr(model_names, 'find_spec', lambda name: None)
