@@ -16,7 +16,7 @@ areas = {
         'Which model should I start from?', 'Before training: which of my pretrained models suits my labelled data?',
         'Begin with [Use your own models](start/01_your_models.ipynb), or with [Which score when?](model_selection/05_guide.ipynb), '
         'which has all scores on one page: what each needs, what it costs, and how well it predicts.',
-        ('start/05_timm', 'start/06_hugging_face', 'start/07_texts', 'start/08_clip_and_sentences',
+        ('start/05_timm', 'start/06_hugging_face', 'start/07_texts', 'start/08_clip_and_sentences', 'start/09_trainers',
          'model_selection', 'transferability')),
     'how_much_data': Area(
         'How much data do I need?', 'Before training: how many labels does my task need on top of this representation?',

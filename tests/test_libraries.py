@@ -1,6 +1,11 @@
 """Models of timm, Hugging Face, open_clip and sentence-transformers, small and with random weights: features are the library's own, a
 network without a head has no logits, names and local folders open with their preprocessing, and data comes in every form"""
 import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
@@ -246,6 +251,35 @@ def test_one_loader_for_all_commands(tmp_path, capsys):
     main(['accuracy', '--model', f'hf:{tmp_path/"vit"}', *args])
     assert 'vit' in capsys.readouterr().out
 
+@pytest.mark.parametrize('library,wrong,near', [('timm','resnet5O','resnet50'), ('open_clip','ViT-B-33','ViT-B-32'), ('torchvision','resnet5O','resnet50')])
+def test_unknown_names_have_near_ones(library, wrong, near):
+    pytest.importorskip(library)
+    with pytest.raises(ValueError, match=f"unknown model '{wrong}', did you mean '{near}'"): open_model(f'{library}:{wrong}')
+
+@pytest.mark.filterwarnings('ignore')
+def test_bad_texts(tmp_path):
+    "No labels, other numbers of labels, no column of labels, no padding token, nothing in that place"
+    transformers = pytest.importorskip('transformers')
+    encoder = open_model(f'hf:{tiny_bert(tmp_path/"bert")}')
+    def refused(data, why):
+        with pytest.raises(ValueError, match=why): outputs(encoder, data, **quiet)
+    refused((reviews, None), 'with a label each')
+    refused((reviews, labels[:4]), 'got 6 and 4')
+    refused(pd.DataFrame(dict(text=reviews)), 'it has text; rename them')
+    plain = transformers.PreTrainedTokenizerFast(tokenizer_object=encoder.prepare.tokenizer._tokenizer)
+    plain.save_pretrained(tmp_path/'bert')
+    with pytest.raises(ValueError, match='padding or an end token'): open_model(f'hf:{tmp_path/"bert"}')
+    plain.add_special_tokens(dict(eos_token='[SEP]'))
+    plain.save_pretrained(tmp_path/'bert')
+    filled = outputs(f'hf:{tmp_path/"bert"}', (reviews, labels), pooling='mean', **quiet)
+    assert filled.features.shape==(6,16)
+    with pytest.raises(ValueError, match='^hf:nowhere/at/all'): open_model('hf:nowhere/at/all')
+
+@pytest.mark.filterwarnings('ignore')
+def test_no_such_sentence_encoder():
+    pytest.importorskip('sentence_transformers')
+    with pytest.raises(ValueError, match='^sentence-transformers:/nowhere'): open_model('sentence-transformers:/nowhere')
+
 def test_missing_library(monkeypatch):
     from transfer_metrics import model_names
     monkeypatch.setattr(model_names, 'find_spec', lambda name: None)
@@ -345,3 +379,77 @@ def test_as_transformer_ranker(tmp_path):
     assert tm.knn(x, two, k=3)==pytest.approx((voted==two).float().mean().item(), abs=1e-6)
     right = 2*(voted*two).sum()/(voted.sum()+two.sum())
     assert fit('NearestNeighbors', two, k=3)==pytest.approx(right.item(), abs=1e-6) # of two classes F1, not accuracy
+
+page = json.loads((Path(__file__).parents[1]/'nbs/start/09_trainers.ipynb').read_text())
+
+def recipe(kind, *starts):
+    "Cells of the page about trainers that begin so"
+    cells = [''.join(c['source']) for c in page['cells'] if c['cell_type']==kind]
+    found = [c for start in starts for c in cells if c.startswith(start)]
+    assert len(found)==len(starts)
+    return found
+
+def in_two_processes(tmp_path, script, *start):
+    "What a script prints that is started twice"
+    (tmp_path/'job.py').write_text(script)
+    env = dict(os.environ, PYTHONPATH=str(Path(tm.__file__).parents[1]), PYTHONWARNINGS='ignore')
+    done = subprocess.run([sys.executable, *start, tmp_path/'job.py'], capture_output=True, text=True, env=env, timeout=300)
+    assert not done.returncode, done.stderr
+    return done.stdout
+
+def test_lightning_in_two_processes(tmp_path):
+    "The script of the page: 301 samples over two processes, the scores of the network on all of them"
+    pytest.importorskip('lightning')
+    whole = recipe('code', 'import logging', '#| code-fold', '#| needs: lightning', 'class Net')
+    text, = recipe('markdown', 'With DDP')
+    script = re.search('```python\n(.*)```', text, re.DOTALL)[1]
+    check = """
+said = tm.outputs(trainer, valid, progress=False)
+logged = trainer.callback_metrics
+assert same(logged['leep'], tm.leep(said.probs, said.labels)), logged
+assert same(logged['h_score'], tm.h_score(said.features, said.labels)), logged
+print('agrees')
+"""
+    assert 'agrees' in in_two_processes(tmp_path, '\n'.join([*whole, script, check]))
+
+def test_accelerate_in_two_processes(tmp_path):
+    pytest.importorskip('accelerate')
+    whole = recipe('code', 'import logging', '#| code-fold', '#| needs: accelerate', 'accelerator = ')
+    launched = in_two_processes(tmp_path, '\n'.join([*whole, "print('agrees', accelerator.num_processes)"]),
+                                '-m', 'torch.distributed.run', '--standalone', '--nproc-per-node=2')
+    assert launched.count('agrees 2')==2
+
+@pytest.mark.filterwarnings('ignore')
+def test_networks_in_trainers():
+    "A Learner, a skorch net and a Lightning Trainer are the network that they hold, kept by its weights; without one they say so"
+    learner = pytest.importorskip('fastai.learner')
+    from fastai.data.core import DataLoaders
+    net = nn.Sequential(nn.Flatten(), nn.Linear(48, 3))
+    data = torch.utils.data.TensorDataset(images(4), torch.arange(6)%2)
+    loader = DataLoader(data, batch_size=4)
+    learn = learner.Learner(DataLoaders(loader, loader), net, loss_func=nn.CrossEntropyLoss())
+    scores = tm.score_models({'learner': learn, 'network': net}, learn.dls.valid, ['leep'], progress=False)
+    assert scores.value[0]==scores.value[2] and scores.metric[1]=='n_parameters'
+    skorch = pytest.importorskip('skorch')
+    scores = tm.score_models({'skorch': skorch.NeuralNetClassifier(net)}, data, ['leep'], progress=False)
+    assert 'must hold a network' in scores.error[0]
+    held = skorch.NeuralNetClassifier(net).initialize()
+    same(outputs(held, data, **quiet).features, data.tensors[0])
+    lightning = pytest.importorskip('lightning')
+    with pytest.raises(ValueError, match='must hold a network'): outputs(lightning.Trainer(logger=False, accelerator='cpu'), data)
+
+@pytest.mark.filterwarnings('ignore')
+def test_pictures_in_a_stream(tmp_path):
+    "webdataset's pictures, one by one, in batches and from its own loader, for a model with its own preprocessing"
+    webdataset = pytest.importorskip('webdataset')
+    pytest.importorskip('timm')
+    with webdataset.TarWriter(str(tmp_path/'valid.tar')) as shards:
+        for i in range(6): shards.write({'__key__': str(i), 'png': Image.new('RGB', (40, 40), (40*i, 9, 9)), 'cls': i%2})
+    model = open_model('timm:resnet10t', pretrained=False)
+    stream = webdataset.WebDataset(str(tmp_path/'valid.tar'), shardshuffle=False).decode('pil').to_tuple('png', 'cls')
+    alone = outputs(model, stream, **quiet)
+    assert alone.labels.tolist()==[0,1]*3 and alone.features.shape==(6,512)
+    of_batches = stream.batched(4, collation_fn=lambda items: [list(o) for o in zip(*items, strict=True)])
+    for other in of_batches, webdataset.WebLoader(of_batches, batch_size=None):
+        o = outputs(model, other, **quiet)
+        np.testing.assert_allclose(o.features, alone.features, atol=1e-5)

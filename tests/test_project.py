@@ -1,6 +1,7 @@
 "Generated files are the ones that the notebooks generate, and notebooks, package and packaging keep the rules of the house"
 import ast, inspect, re, runpy, subprocess, sys
 from collections import Counter
+from configparser import ConfigParser
 from importlib import import_module
 from pathlib import Path
 from shutil import copy, copytree, ignore_patterns
@@ -16,6 +17,9 @@ root,lib = cfg.config_path,cfg.lib_path.name
 paths = {p.relative_to(cfg.nbs_path).with_suffix('').as_posix(): p for p in sorted(nbglob(cfg.nbs_path, as_path=True))}
 runs = runpy.run_path(str(root/'docs/runs.py'))
 each_notebook = pytest.mark.parametrize('name', paths)
+ini = ConfigParser(delimiters='=', interpolation=None)
+ini.read(root/'settings.ini', encoding='utf-8')
+extra_of = {k.removesuffix('_requirements').replace('-', '_') for k in ini['DEFAULT'] if k.endswith('_requirements')}
 syms = {nm: m for m,nms in d['syms'].items() for nm in nms if not re.search(r'\._', nm.removeprefix(m))}  # public names
 
 def shell(*cmd, cwd=root):
@@ -72,8 +76,9 @@ def test_anatomy(name):
     badge,install = cells[1+len(exp):3+len(exp)]
     assert badge.source==runs['top'](name, read_nb(paths[name])), 'run `python docs/runs.py`'
     needed = [*dict.fromkeys(c.directives['needs'] for c in cells if 'needs' in c.directives)]
-    extras = ','.join(['notebook', *(o.replace('_', '-') for o in needed)])
-    assert install.source==f'#| hide\n#| eval: false\n! [ -e /content ] && pip install -Uqq {cfg.lib_name}[{extras}]'
+    extras = ','.join(['notebook', *(o.replace('_', '-') for o in needed if o in extra_of)])
+    others = ''.join(f' {o}' for o in needed if o not in extra_of)
+    assert install.source==f'#| hide\n#| eval: false\n! [ -e /content ] && pip install -Uqq {cfg.lib_name}[{extras}]{others}'
 
 def test_times():
     "What docs/times.json knows are notebooks that exist"

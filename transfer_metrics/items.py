@@ -41,6 +41,7 @@ class Items(Dataset):
         inputs:Any, # A sequence of strings, of pairs of strings, of images
         labels:Any, # One a sample
     ):
+        if labels is None: raise ValueError('inputs must come with a label each, (inputs, labels); got no labels')
         if len(inputs)!=len(labels):
             raise ValueError(f'as many inputs as labels are needed, got {len(inputs)} and {len(labels)}')
         self.inputs = inputs

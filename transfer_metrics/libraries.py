@@ -43,13 +43,19 @@ def _longest(tokenizer, config):
     offset = 2 if after_padding else 0
     return min(int(tokenizer.model_max_length), places-offset)
 
+def _filling(tokenizer):
+    "The token that fills up texts where there is none for that"
+    if tokenizer.eos_token is not None: return tokenizer.eos_token
+    raise ValueError('the tokenizer must have a padding or an end token to make batches, it has neither: '
+                     "tokenizer.add_special_tokens({'pad_token': '[PAD]'}), and save it beside the model")
+
 class Tokens:
     "Texts, or pairs of texts, as a batch of a Hugging Face model"
     def __init__(self,
         tokenizer:Any, # Of the model
         config:Any, # Of the model
     ):
-        if tokenizer.pad_token is None: tokenizer.pad_token = tokenizer.eos_token
+        if tokenizer.pad_token is None: tokenizer.pad_token = _filling(tokenizer)
         if getattr(config, 'pad_token_id', None) is None: config.pad_token_id = tokenizer.pad_token_id
         self.tokenizer = tokenizer
         self.longest = _longest(tokenizer, config)
@@ -155,7 +161,10 @@ def _of_sentence_transformers(name, pretrained):
     from sentence_transformers import SentenceTransformer
     if not pretrained:
         raise ValueError(f'sentence-transformers:{name} has only its own weights; name a folder where they are saved')
-    return sentence_encoder(SentenceTransformer(name), name)
+    try: model = SentenceTransformer(name)
+    except (OSError,ValueError) as e:
+        raise ValueError(f'sentence-transformers:{name}: {str(e).splitlines()[0]}') from None
+    return sentence_encoder(model, name)
 
 openers:dict[str,Callable] = {'timm': _of_timm, 'hf': _of_hugging_face, 'open_clip': _of_open_clip,
                               'sentence-transformers': _of_sentence_transformers} # by the prefix of the name

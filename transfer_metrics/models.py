@@ -26,12 +26,13 @@ import torch
 from torch import Tensor, nn
 from .progress import tqdm
 from .adapters import adapt
+from .containers import batch_labels
 from .core import ArrayLike, as_tensor
-from .estimators import is_estimator, said_by
+from .estimators import is_estimator, network_in, said_by
 from .pooling import features_last, pooled
 from .reading import Reader, call_with, logits_in, words
 from .running import Way, narrowed
-from .samples import Samples, batch_labels
+from .samples import Samples
 from .store import atomic
 
 # %% ../nbs/06_models.ipynb #a41d8951
@@ -650,6 +651,7 @@ def outputs(
     [[1.0, 2.0], [3.0, 4.0]]
     """
     layer,features = _asked(layer, features)
+    model = network_in(model)
     if is_estimator(model):
         if layer or features or pooling or store:
             raise ValueError('`layer`, `features`, `pooling` and `store` are of a network, got an estimator')

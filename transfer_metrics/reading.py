@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from .checks import one_of
-from .heads import Call, Trace, first_untrained, traced
+from .heads import Call, Trace, before_softmax, first_untrained, traced
 from .pooling import features_last, mask_of, n_prefix_of, pooled, poolings
 
 # %% ../nbs/24_reading.ipynb #f7ccead8
@@ -141,9 +141,9 @@ def _is_dense(model):
 
 def logits_in(
     z:Tensor, # What is taken for logits
-) -> Tensor: # The same, shape `[n, c_s]`
+) -> Tensor: # Shape `[n, c_s]`: the same, or of a model that ends in a softmax the logarithms
     "Refuse what cannot be logits of several classes"
-    if z.ndim==2 and z.shape[1]>1: return z
+    if z.ndim==2 and z.shape[1]>1: return before_softmax(z)
     raise ValueError(f'logits must be [n, c_s] with at least two source classes, got {list(z.shape)}; '
                      'a single sigmoid output z [n, 1] stands for the two logits (0, z): '
                      'forward=lambda model, batch: torch.nn.functional.pad(model(batch[0]), (1, 0))')

@@ -31,10 +31,14 @@ def word_rows(
     places:dict[int,list[int]] = {}
     for i,word in enumerate(ids):
         if word is not None: places.setdefault(word, []).append(i)
-    pick = dict(first=slice(0, 1), mean=slice(None), last=slice(-1, None))[subword]
-    rows = [states[:,at[pick]].mean(1) for at in places.values()]
-    if not rows: raise ValueError('a sentence has no word that the tokenizer knows')
-    return torch.stack(rows, 1),[*places]
+    if not places: raise ValueError('a sentence has no word that the tokenizer knows')
+    found = [*places.values()]
+    one = -1 if subword=='last' else 0
+    rows = states[:,[at[one] for at in found]]
+    if subword=='mean':
+        for i,at in enumerate(found):
+            if len(at)>1: rows[:,i] = states[:,at].mean(1)
+    return rows,[*places]
 
 # %% ../nbs/35_words.ipynb #573300be
 def _tokenizer(adapted):

@@ -22,7 +22,7 @@ from torch.nn.parameter import is_lazy
 from ..cautions import counted, sizes
 from ..company import Company
 from ..core import as_labels
-from ..estimators import is_estimator
+from ..estimators import is_estimator, network_in
 from .kept import clear_remains, home_of, kept_in
 from .told import is_path, told_of_data, told_of_model
 from ..models import Outputs, outputs
@@ -147,6 +147,8 @@ class ScoreJob:
         more:Callable|None=None, # Further numbers of a score, from the metric and the outputs
         **options, # Of `outputs`
     ):
+        try: model = network_in(model)
+        except ValueError as e: model = e
         self.given = isinstance(model, (Outputs,Exception)) or is_path(model) # needs no data
         if isinstance(loader, Mapping) and not self.given:
             if name not in loader: model = ValueError(f'`loader` has no entry for {name!r}')
