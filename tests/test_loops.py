@@ -13,6 +13,7 @@ lib = Path(tm.__file__).parent
 # Why each `while` ends
 ends = {
     'cli/tables._side_by_side': 'each turn takes at least one column away',
+    'containers.__iter__': 'each turn takes samples of the stream that it batches, as long as the stream itself gives some',
     'datasets/folders._names': 'each turn goes one data set further in',
     'heads._in_front': 'each turn goes to an earlier call',
     'invariance/prices._cheapest_path': 'the way back from a class that was reached to where the search began',
