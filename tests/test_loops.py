@@ -23,6 +23,7 @@ ends = {
     'loss_data/sampling._apportion': 'each turn fills a place, and there are no more to fill than places',
     'loss_data/threads._work': 'each turn takes a task away',
     'loss_data/threads._heard': 'each thread tells when it ends',
+    'model_selection/groups.score_groups': 'each turn takes at least the leader of a group away',
     'public._above': 'each turn goes one line up',
     'store.append': 'each turn writes at least a byte, or is an error',
     'store._futures': 'each turn waits for an item, which ends or is given up by its executor',
