@@ -11,6 +11,7 @@ __all__ = ['Adapter', 'with_weights', 'open_model', 'FromPixels', 'adapt']
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,9 @@ def _own(name, weights):
     invalidate_caches()
     try: make = getattr(import_module(module), function)
     except (ImportError, AttributeError) as e:
-        raise ValueError(f'{name}: {e}; for a library it would be one of {", ".join(libraries)}') from None
+        near = get_close_matches(module, libraries, 1)
+        hint = f'did you mean {near[0]}:{function}?' if near else f'a library is one of {", ".join(libraries)}'
+        raise ValueError(f'{name}: {e}; {hint}') from None
     model = make()
     if not isinstance(model, nn.Module):
         raise ValueError(f'{name}: the function must return an nn.Module, got {type(model).__name__}')
