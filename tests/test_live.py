@@ -8,6 +8,8 @@ import fcntl, struct, termios
 
 def in_terminal(args, columns=80, stop=None, limit=240, cwd=None):
     "Status and what a terminal of `columns` got; Ctrl-C as soon as `stop(text)` is true"
+    if signal.getsignal(signal.SIGINT)==signal.SIG_IGN:  # the tests run in the background of a shell, and children inherit that
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     master,slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
     env = {k: v for k,v in os.environ.items() if k not in ('COLUMNS','NO_COLOR','FORCE_COLOR','CI')} | dict(TERM='xterm-256color')
