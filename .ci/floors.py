@@ -9,3 +9,4 @@ keys = 'requirements', 'notebook_requirements'
 for line in '\n'.join(ini['DEFAULT'][key] for key in keys).split():
     name,floor = re.match(r'([\w-]+)(?:\[\w+\])?>=([\d.]+)', line).groups()
     print(f'{name}=={floor}')
+print('pyparsing<3.3')  # of the time of these versions: matplotlib's lowest uses names that 3.3 warns of

@@ -214,7 +214,9 @@ def size_at(
         share = np.where(has_log, by_log, by_loss)
         log_ratio = np.log1p((nb-na)/na)
         n = na*np.exp(share*log_ratio)
-        return np.clip(n, na, nb)
+        between = np.clip(n, na, nb)
+        falls_to = (level==Lb)&(La!=Lb)
+        return np.where(falls_to, nb, between) # a measured size as it is
 
 # %% ../../nbs/loss_data/01_curve.ipynb #4eb41617
 def jackknife_t(

@@ -91,9 +91,9 @@ def _pairs(part):
 
 def _groups(both, metric):
     "The models of each data set, where there are three or more that differ in score"
-    keys = both.index.names[:-1]
+    data_of = pd.Series([k[:-1] for k in both.index], both.index)
     def enough(part): return len(part)>2 and part.score.nunique()>1
-    parts = {k: part for k,part in both.groupby(level=keys) if enough(part)}
+    parts = {k: part for k,part in both.groupby(data_of) if enough(part)}
     if parts: return parts
     raise ValueError(f'`frame` must have a data set with three models or more that differ in {metric!r}, got none')
 
