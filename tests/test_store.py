@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from torch import nn
-from transfer_metrics import core, store
+from transfer_metrics import core, stats, store
 from transfer_metrics.experiments.study import study
 from transfer_metrics.experiments.tasks import random_tasks
 from transfer_metrics.invariance.domains import ImageSet
@@ -179,3 +179,15 @@ class Odd(DeadlyProbe):
     def fit(self, x, y):
         if len(y)<30: raise RuntimeError('too few')
         return super().fit(x, y)
+
+def by_stats(x, y): return stats.kendall(x, y)
+
+def test_key_through_a_package():
+    "What a function finds in a package counts, whether or not it was imported before"
+    vars(stats).pop('kendall', None)
+    before = fingerprint(by_stats)
+    assert stats.kendall and fingerprint(by_stats)==before
+    vars(stats)['kendall'] = stats.spearman
+    changed = fingerprint(by_stats)
+    del vars(stats)['kendall']
+    assert changed!=before

@@ -136,7 +136,7 @@ from .registry import metrics as metrics
 from .registry import registry as registry
 from .samples import stratified_subset as stratified_subset
 from .state import state_of as state_of
-from .stats import Estimate as Estimate
+from .stats.estimate import Estimate as Estimate
 from .streaming import streamed as streamed
 from .torchmetrics import as_metric as as_metric
 from .transferability.baselines import linear_probe as linear_probe

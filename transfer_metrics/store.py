@@ -163,8 +163,8 @@ def _globals(f):
     for k in sorted(_names(f.__code__)):
         v = f.__globals__.get(k)
         if isinstance(v, types.ModuleType) and v.__name__.partition('.')[0]=='transfer_metrics':
-            members = vars(v)
-            found |= {f'{k}.{n}': members[n] for n in attributes if n in members}
+            there = {*vars(v), *vars(v).get('__all__', ())} # what is imported when it is asked for, too
+            found |= {f'{k}.{n}': getattr(v, n) for n in attributes if n in there}
         else: found[k] = v
     return found
 
