@@ -128,8 +128,8 @@ from .model_selection.scale import Scale as Scale
 from .model_selection.score_bootstrap import bootstrap_score as bootstrap_score
 from .model_selection.score_bootstrap import ScoreBootstrap as ScoreBootstrap
 from .model_selection.selection import select_model as select_model
-from .models import Outputs as Outputs
-from .models import outputs as outputs
+from .models.outputs import outputs as outputs
+from .models.saved import Outputs as Outputs
 from .registry import Metric as Metric
 from .registry import metric as metric
 from .registry import metrics as metrics
