@@ -49,7 +49,7 @@ areas = {
         'Under the hood', 'The ground floor that all areas share, and the machinery of each: for contributors and the curious',
         'Nothing here is needed to use the package. A new metric is one new notebook; '
         '[CONTRIBUTING](../CONTRIBUTING.md) says how.',
-        ('', 'models', 'stats')),
+        ('', 'models', 'store', 'stats')),
     'commands': Area(
         'Command line', 'The main jobs without writing Python',
         'Each command runs on an example of its own when it is given nothing.',
