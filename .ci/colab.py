@@ -20,10 +20,14 @@ def skipped(src):
     "Is the cell `src` slow, or not meant to be run?"
     return re.search(r'^#\| *(slow|eval: *false)\s*$', src, re.M)
 
+def left_out(path):
+    "Does the notebook at `path` need what is not installed? The page itself installs it, an extra of its own"
+    needed = re.findall(r'#\| needs: (\w+)', path.read_text('utf-8'))
+    return not all(map(find_spec, needed))
+
 def run(path):
     "What went wrong in the notebook at `path`, '' for nothing"
-    needed = re.findall(r'#\| needs: (\w+)', path.read_text('utf-8'))
-    if not all(map(find_spec, needed)): return ''  # the page installs it: an extra of its own
+    if left_out(path): return ''
     cells = [''.join(c['source']) for c in json.loads(path.read_text('utf-8'))['cells'] if c['cell_type']=='code']
     shell = InteractiveShell.instance(config=Config(HistoryManager=dict(enabled=False)), colors='nocolor')
     for src in cells:
@@ -71,7 +75,7 @@ def main(paths, times=False):
             try: took,busy,wrong = job.get(timeout=2*seconds)
             except Exception as e: took,busy,wrong = 0., 0., f'{type(e).__name__}: {e}; its process died or did not end'
             failed += bool(wrong)
-            if busy>.1 and not wrong: found[p] = busy  # one that needs what is not installed was left out
+            if not wrong and not left_out(p): found[p] = busy
             print(f'{took:5.1f} s  {os.path.relpath(p)}', f' {wrong}\n' if wrong else '', flush=True)
     if times: write_times(found)
     return failed

@@ -11,23 +11,34 @@ class Area(NamedTuple):
 # First in the sidebar, before the recipes in nbs/start
 start = ['studies/tour.ipynb', 'model_selection/05_guide.ipynb']
 
+# Where the order is another than that of the numbers, which is that in which the pages were written.
+# Metrics stand together, and the two that train something last; a curve is read before it is measured;
+# a study is run before its parts are looked at, and few-shot learners follow the episodes that they learn from.
+scores = ('01_leep', '02_nce', '03_h_score', '04_logme', '05_nleep', '06_gbc', '07_transrate', '08_lfc', '09_sfda', '10_parc',
+          '11_pactran', '12_otce', '20_jc_nce', '21_knn', '13_baselines')
+reading = '01_curve', '07_description_length', '08_sample_complexity', '09_information', '10_metrics', '12_render'
+savings = ('01_curve', '02_speedup', '03_relative_reduction', '04_jumpstart', '09_efficiency', '06_compare', '05_bootstrap',
+           '07_asymptote')
+experiments = ('06_study', '07_readings', '09_recipes', '01_tasks', '03_retrain_head', '04_fine_tuning', '02_episodes',
+               '05_meta_transfer', '17_paper_and_ink', '08_few_shot_heads')
+
 areas = {
     'which_model': Area(
         'Which model should I start from?', 'Before training: which of my pretrained models suits my labelled data?',
         'Begin with [Use your own models](start/01_your_models.ipynb), or with [Which score when?](model_selection/05_guide.ipynb), '
         'which has all scores on one page: what each needs, what it costs, and how well it predicts.',
         ('start/05_timm', 'start/06_hugging_face', 'start/07_texts', 'start/08_clip_and_sentences', 'start/09_trainers',
-         'model_selection', 'transferability')),
+         'model_selection/01_ranking', *(f'transferability/{o}' for o in scores), 'transferability', 'model_selection')),
     'how_much_data': Area(
         'How much data do I need?', 'Before training: how many labels does my task need on top of this representation?',
         'Begin with [sample complexity](loss_data/08_sample_complexity.ipynb), the number of labels until the loss is good enough. '
         'From a shell it is [`loss-data`](cli/05_loss_data.ipynb).',
-        ('loss_data',)),
+        (*(f'loss_data/{o}' for o in reading), 'loss_data')),
     'what_was_saved': Area(
         'What did transfer save?', 'After training: how many labels, what head start, what final level?',
         'Begin with [Learning curves from a CSV](start/02_curves_from_a_csv.ipynb); '
         '[Comparing two learning curves](learning_curves/06_compare.ipynb) has every number in one table.',
-        ('learning_curves',)),
+        (*(f'learning_curves/{o}' for o in savings), 'learning_curves')),
     'accuracy_without_labels': Area(
         'How accurate is it without labels?', 'In deployment: how accurate is the model on new data that nobody labels?',
         'Begin with [A model in production](start/03_a_model_in_production.ipynb). '
@@ -40,7 +51,7 @@ areas = {
     'running_experiments': Area(
         'Experiments of your own', 'Tasks, transfer learning in the small, and studies that survive a kill: to try scores on your data',
         'Begin with [Running a study](experiments/06_study.ipynb).',
-        ('experiments',)),
+        (*(f'experiments/{o}' for o in experiments), 'experiments')),
     'data_that_ships': Area(
         'Data that ships', 'Digits and sixteen networks, images from folders, published tables and learning curves',
         'Everything in the examples runs on these, offline.',
@@ -49,7 +60,7 @@ areas = {
         'Under the hood', 'The ground floor that all areas share, and the machinery of each: for contributors and the curious',
         'Nothing here is needed to use the package. A new metric is one new notebook; '
         '[CONTRIBUTING](../CONTRIBUTING.md) says how.',
-        ('',)),
+        ('', 'models', 'store', 'stats')),
     'commands': Area(
         'Command line', 'The main jobs without writing Python',
         'Each command runs on an example of its own when it is given nothing.',

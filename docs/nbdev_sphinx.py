@@ -207,11 +207,46 @@ def notebook(*cells):
     "A notebook of Markdown cells"
     return new_nb([mk_cell(o, 'markdown', id=f'{i}') for i,o in enumerate(cells)])
 
-def area_page(area, paths):
-    "The page of an area, which lists its notebooks and holds them in the sidebar"
+def subject(areas, path):
+    "The area to whose subject the notebook at `path` belongs, wherever it is listed"
+    folder = path.parent.as_posix().removeprefix('.')
+    return next((page for page,area in areas.items() if folder in area.folders), '')
+
+def hood(areas):
+    "The area that lists the ground floor and the machinery of the others"
+    return next(page for page,area in areas.items() if '' in area.folders)
+
+def machinery(areas, groups, page):
+    "Notebooks of the subject of an area that are listed under the hood"
+    below = hood(areas)
+    return [p for p in groups[below] if page!=below and subject(areas, p)==page]
+
+def hood_sections(areas, paths):
+    "The notebooks under the hood by heading: the ground floor, its folders, and each area"
+    res: dict = {}
+    for p in paths:
+        folder = p.parent.as_posix().removeprefix('.')
+        page = subject(areas, p)
+        if not folder: heading = 'The ground floor'
+        elif page==hood(areas): heading = f'The ground floor: {folder}'
+        else: heading = areas[page].title
+        res.setdefault(heading, []).append(p)
+    return res
+
+def listing(paths):
+    "A table of notebooks, with their subtitles"
     rows = [f'| [{title}]({page_of(p)}.ipynb) | {markdown(subtitle)} |' for p in paths for title,subtitle in [title_of(p)]]
-    table = '\n'.join(['| page | what it answers |', '| --- | --- |', *rows])
-    return notebook(f'# {area.title}\n\n> {area.subtitle}', markdown(area.text), table, toctree(map(page_of, paths)))
+    return '\n'.join(['| page | what it answers |', '| --- | --- |', *rows])
+
+def area_page(areas, groups, page):
+    "The page of an area, which lists its notebooks and holds them in the sidebar; those of its machinery come last, and are in the sidebar under the hood"
+    area,paths = areas[page],groups[page]
+    top = [f'# {area.title}\n\n> {area.subtitle}', markdown(area.text)]
+    if page==hood(areas): tables = [f'## {k}\n\n{listing(ps)}' for k,ps in hood_sections(areas, paths).items()]
+    else: tables = [listing(paths)]
+    inside = machinery(areas, groups, page)
+    if inside: tables.append(f'## Under the hood\n\n{listing(inside)}')
+    return notebook(*top, *tables, toctree(map(page_of, paths)))
 
 def api_rows(paths):
     "Public names that the notebooks at `paths` define, with module, page and the first line of their docstring"
@@ -256,7 +291,7 @@ def convert_all(dest, areas, start, inner, captions, called):
     "Write the notebooks to `dest` under the names of their pages, a page for each area, and the API; the home page has the sidebar. What has no notebook goes"
     groups = by_area(areas, start, inner)
     nbs = {page_of(p): convert(p) for p in [Path(cfg.readme_nb), *chain(*groups.values())]}
-    for page,area in areas.items(): nbs[Path(page)] = area_page(area, groups[page])
+    for page in areas: nbs[Path(page)] = area_page(areas, groups, page)
     titles = {page: area.title for page,area in areas.items()}
     nbs[Path('api')] = notebook(api_index({k: groups[k] for k in areas}, titles, called))
     trees = [toctree(['What it is <self>', *map(page_of, groups['start'])], 'Start')]

@@ -62,7 +62,9 @@ def parts(nb):
         if src and ds.get('echo')!='false':
             src = f'```python\n{src}\n```'
             yield f'<details><summary>Code</summary>\n\n{src}\n\n</details>' if ds.get('code-fold')=='true' else src
-        if ds.get('output')!='false': yield from (output(o, ds.get('fig-alt') or ds.get('fig-cap', 'Figure')) for o in c.outputs)
+        if ds.get('output')=='false': continue
+        yield from (output(o, ds.get('fig-alt') or ds.get('fig-cap', 'Figure')) for o in c.outputs)
+        if 'fig-cap' in ds: yield f'*{ds["fig-cap"]}*'
 
 if __name__=='__main__':
     rmtree(figures, ignore_errors=True)

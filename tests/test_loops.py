@@ -25,8 +25,8 @@ ends = {
     'loss_data/threads._heard': 'each thread tells when it ends',
     'model_selection/groups.score_groups': 'each turn takes at least the leader of a group away',
     'public._above': 'each turn goes one line up',
-    'store.append': 'each turn writes at least a byte, or is an error',
-    'store._futures': 'each turn waits for an item, which ends or is given up by its executor',
+    'store/rows.append': 'each turn writes at least a byte, or is an error',
+    'store/books._futures': 'each turn waits for an item, which ends or is given up by its executor',
     'transferability/correspondence._step': 'the damping grows tenfold',
     'transferability/correspondence._levels': 'the width, at most the number of pairs, is halved down to 1e-9 of the largest cost'}
 

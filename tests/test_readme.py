@@ -2,6 +2,7 @@
 import re, subprocess, sys
 from pathlib import Path
 import pytest
+from fastcore.nbio import read_nb
 from PIL import Image
 from sklearn.datasets import load_digits
 
@@ -59,3 +60,20 @@ def test_short():
     assert len(text.encode())<10_000
     assert text.count('<img')==1
     assert len(text.splitlines())<100
+
+def words(link):
+    "Words in the sentences of a page of the site, or of a file of the repository"
+    page = re.sub(r'.*(\.github\.io/transfer-metrics|/blob/main)/', '', link)
+    if page.endswith('.md'): return len((root/page).read_text(encoding='utf-8').split())
+    numbered = re.sub(r'([^/]*)\.html', r'*\1.ipynb', page)
+    path = next(o for o in (root/'nbs').glob(numbered) if re.sub(r'^\d+_', '', o.stem)==Path(page).stem)
+    return sum(len(c.source.split()) for c in read_nb(path).cells if c.cell_type=='markdown')
+
+def test_minutes():
+    "What each of three readers begins with takes the minutes that are said, at 200 words a minute, or up to ten fewer"
+    rows = re.findall(r'^(\| (?:a|to) .*) \| (\d+) \|$', text, re.M)
+    assert len(rows)==3
+    for row,minutes in rows:
+        links = [o for o in re.findall(r'\]\(([^)]*)\)', row) if 'glossary' not in o]
+        takes = sum(map(words, links))/200
+        assert int(minutes)-10<=takes<=int(minutes), f'{takes:.0f} minutes for {row}'

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from torch import nn
-from transfer_metrics import core, store
+from transfer_metrics import core, stats
 from transfer_metrics.experiments.study import study
 from transfer_metrics.experiments.tasks import random_tasks
 from transfer_metrics.invariance.domains import ImageSet
@@ -19,7 +19,7 @@ from transfer_metrics.loss_data.estimator import loss_data_curve
 from transfer_metrics.model_selection.ranking import score_models
 from transfer_metrics.models import Outputs
 from transfer_metrics.registry import frame_columns
-from transfer_metrics.store import fingerprint
+from transfer_metrics.store import books, fingerprint
 from transfer_metrics.transferability.leep import leep
 
 leeps = import_module('transfer_metrics.transferability.leep')   # `transferability.leep` is the function
@@ -98,7 +98,7 @@ def test_another_release_computes_again(name, tmp_path, monkeypatch):
     n = lines(path)
     f(path)
     assert lines(path)==n
-    monkeypatch.setattr(store, '__version__', '9.9')
+    monkeypatch.setattr(books, '__version__', '9.9')
     again = f(path)
     assert lines(path)==2*n
     pd.testing.assert_frame_equal(again.drop(columns='seconds', errors='ignore'), first.drop(columns='seconds', errors='ignore'))
@@ -179,3 +179,15 @@ class Odd(DeadlyProbe):
     def fit(self, x, y):
         if len(y)<30: raise RuntimeError('too few')
         return super().fit(x, y)
+
+def by_stats(x, y): return stats.kendall(x, y)
+
+def test_key_through_a_package():
+    "What a function finds in a package counts, whether or not it was imported before"
+    vars(stats).pop('kendall', None)
+    before = fingerprint(by_stats)
+    assert stats.kendall and fingerprint(by_stats)==before
+    vars(stats)['kendall'] = stats.spearman
+    changed = fingerprint(by_stats)
+    del vars(stats)['kendall']
+    assert changed!=before

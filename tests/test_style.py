@@ -28,11 +28,10 @@ def cells():
 
 @cache
 def figures():
-    "Directives of each cell that shows a figure, by notebook and number, but for the landing page, whose caption stands below the figure"
+    "Directives of each cell that shows a figure, by notebook and number"
     res = {}
     for path in sorted(nbglob(nbs, as_path=True)):
         page = path.relative_to(nbs).as_posix()
-        if page=='index.ipynb': continue
         for i,c in enumerate(read_nb(path).cells):
             images = [o for o in c.get('outputs', []) if 'image/png' in o.get('data', {})]
             found = dict(re.findall(r'^#\|\s*([\w-]+):?[ \t]*(.*)', c.source, re.M))

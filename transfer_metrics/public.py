@@ -272,6 +272,7 @@ def lazy(
     module = sys.modules[package]
     names = listed(package)
     vars(module)['_names'] = names
+    vars(module)['__all__'] = [name for name,where in names.items() if where!=package] # not modules
     module.__doc__ = _overview(module.__doc__, names)
     module.__class__ = LazyPackage
 

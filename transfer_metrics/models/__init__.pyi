@@ -1,0 +1,19 @@
+# Written by docs/stubs.py: do not edit
+from .lending import draw_weights as draw_weights
+from .lending import frozen as frozen
+from .lending import random_kept as random_kept
+from .outputs import outputs as outputs
+from .passes import all_looks as all_looks
+from .passes import forward as forward
+from .passes import Look as Look
+from .saved import host_array as host_array
+from .saved import Outputs as Outputs
+from .saved import refuse_foreign as refuse_foreign
+from .saved import softmax_of as softmax_of
+from .watching import checked_features as checked_features
+from .watching import features_seen as features_seen
+from .watching import labels_in_batch as labels_in_batch
+from .watching import logits_of as logits_of
+from .watching import need_finite as need_finite
+from .watching import tapped as tapped
+from .watching import watched_modules as watched_modules
