@@ -33,6 +33,7 @@ from .pooling import features_last, pooled
 from .reading import Reader, call_with, logits_in, words
 from .running import Way, narrowed
 from .samples import Samples
+from .shared_images import decoded_once
 from .store import atomic
 
 # %% ../nbs/06_models.ipynb #a41d8951
@@ -657,12 +658,14 @@ def outputs(
             raise ValueError('`layer`, `features`, `pooling` and `store` are of a network, got an estimator')
         return Outputs(**said_by(model, loader), name=name)
     adapted = adapt(model)
+    given = loader
     if adapted:
         model = adapted.model
         loader = adapted.batches(loader, batch_size or 64)
         forward = forward or adapted.forward
         name = name or adapted.name
     batches = Samples.of(loader, name='loader').batches(batch_size or 256)
+    batches = decoded_once(batches, given, adapted.prepare if adapted else None)
     several = not (layer is None or isinstance(layer, str))
     layers = _layers(layer)
     names = {k: f'{name}/{k}'.lstrip('/') if several else name for k in layers}

@@ -229,6 +229,7 @@ def _seen_by(o, files, found, progress):
     run = dict(batch_size=o.batch_size, device=run_device(o.device), progress=progress)
     if o.models:
         options = dict(found=found, layer=o.layer or None, store=o.store, sizes=o.sizes)
+        options['memory'] = None if o.memory<0 else o.memory
         return model_outputs(o.models, o.weights, _data_of(o), **options, **run),None,None
     test = accuracy = None
     if o.outputs: outs = saved_outputs(names_in(o.outputs), o.limit)
@@ -240,7 +241,7 @@ def _seen_by(o, files, found, progress):
 
 _groups = {'Models': 'models weights layer outputs features probs',
     'Labelled data': 'dataset root split images npy labels limit',
-    'Scores': 'metrics shrinkage interval retrain', 'Going on': 'store'}
+    'Scores': 'metrics shrinkage interval retrain', 'Going on': 'store memory'}
 _examples = ['rank', 'rank --models resnet18,vit_b_16 --images photos/train --retrain',
     'rank --features resnet=r.npy,vit=v.npy --labels y.csv --report ranking.html']
 
@@ -275,6 +276,7 @@ def rank(
     interval:bool=False,
     retrain:bool=False, # also retrain each head on half of the samples, test it on the others, and compare
     store:str='', # folder that keeps what each model says, so that no forward pass is made twice
+    memory:float=-1, # GiB for images that several models prepare alike, 0 for none; -1 is a quarter of what is free
     progress:bool=True, # show progress
     **files:str # where results are written: `csv`, `json`, `plot` and `report`
 ) -> None: # Nothing: tables and the answer on stdout, files where asked for
