@@ -29,8 +29,9 @@ from .adapters import adapt
 from .containers import batch_labels
 from .core import ArrayLike, as_tensor
 from .estimators import is_estimator, network_in, said_by
+from .heads import logits_in
 from .pooling import features_last, pooled
-from .reading import Reader, call_with, logits_in, words
+from .reading import Reader, call_with, words
 from .running import Way, narrowed
 from .samples import Samples
 from .shared_images import decoded_once
