@@ -14,6 +14,7 @@ from torchvision.datasets import ImageFolder
 from torchvision.transforms import v2
 from transfer_metrics.adapters import Adapter
 from transfer_metrics.cli.main import main
+from transfer_metrics.containers import Loaded
 from transfer_metrics.datasets import images as files
 from transfer_metrics.experiments.retrain_head import retrain_head
 from transfer_metrics.model_selection.ranking import score_models
@@ -128,6 +129,10 @@ class Own(torch.utils.data.Dataset):
     def __len__(self): return len(self.data)
     def __getitem__(self, i): return self.data[i]
 
+class Missing(Own):
+    def __init__(self): self.data = [0]
+    def __getitem__(self, i): raise OSError('no such picture')
+
 def pictures(folder, n=12):
     r = np.random.default_rng(0)
     for i in range(n):
@@ -160,13 +165,15 @@ def test_images_are_decoded_once(tmp_path, count, monkeypatch):
     assert count()==24
     with ThreadPoolExecutor(2) as pool: same(scored(executor=pool), alone)
     assert 24<=count()<=36
+    same(scored(workers=1), alone)
+    assert count()==24
     half = torch.utils.data.Subset(data, range(0, 12, 2))
     assert scored(half).n.max()==6 and count()==12
     with pytest.warns(UserWarning, match='more than the 1e-07 GiB that they may have'): same(scored(memory=1e-7), alone)
     assert count()==36
     store = tmp_path/'sweep'
     same(scored(store=store), alone)
-    same(scored(store=store, metrics='logme,leep,knn'), alone)
+    same(scored(store=store, workers=1), alone)
     assert count()==24
     scored(store=store, sizes=(6,6,5,5,5))
     assert count()==12 # for the two that are new
@@ -176,6 +183,7 @@ def test_images_are_decoded_once(tmp_path, count, monkeypatch):
 def test_images_that_change_are_not_kept(tmp_path, count):
     "A shuffled loader, a random transform; an unknown data set is kept if it is asked for"
     data = pictures(tmp_path/'images')
+    with pytest.raises(OSError, match='^no such picture$'): list(Loaded(Missing(), 2, num_workers=1))
     def opens(given, **options):
         models = {f'm{i}': prepared(i, 6) if isinstance(given, Own) else Flat(i) for i in range(2)}
         score_models(models, given, 'logme', progress=False, **options)

@@ -639,6 +639,7 @@ def outputs(
     pooling:str|None=None, # How tokens become a row, see `pool_tokens`; `None`: the token that the head reads, or mean
     forward:Callable|None=None, # `forward(model, batch)` returns logits or something with `.logits`; `None`: `model(x)`
     batch_size:int|None=None, # Samples in a batch, where `loader` has none of its own; `None`: 256, of a name 64
+    workers:int=0, # Processes that load the samples of a data set, and prepare them for a name
     dtype:str|torch.dtype|None=None, # Precision of the pass, 'auto', 'bfloat16', 'float16', 'float32'; `None`: as it is
     features_dtype:str|None=None, # 'float16' or 'float32' to keep features so; `None`: as they are, at least that
     store:str|Path|Mapping|None=None, # Folder to write to while the pass runs, of layers one in it for each or by layer
@@ -662,10 +663,10 @@ def outputs(
     given = loader
     if adapted:
         model = adapted.model
-        loader = adapted.batches(loader, batch_size or 64)
+        loader = adapted.batches(loader, batch_size or 64, workers=workers)
         forward = forward or adapted.forward
         name = name or adapted.name
-    batches = Samples.of(loader, name='loader').batches(batch_size or 256)
+    batches = Samples.of(loader, name='loader').batches(batch_size or 256, workers=workers)
     batches = decoded_once(batches, given, adapted.prepare if adapted else None)
     several = not (layer is None or isinstance(layer, str))
     layers = _layers(layer)

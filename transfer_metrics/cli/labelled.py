@@ -69,7 +69,6 @@ def _store(folder, name, told):
 
 def _seen(name, model, data, batch_size, folder, **options):
     "Outputs of a model on the share of the data that this process has"
-    from torch.utils.data import DataLoader
     from transfer_metrics.distributed import shard
     from transfer_metrics.models import outputs
     part = shard(data)
@@ -77,10 +76,7 @@ def _seen(name, model, data, batch_size, folder, **options):
     store,there = _store(folder, name, told)
     if there is not None: return there
     options |= store
-    if hasattr(model, 'prepare'): # from a library, with its own preprocessing
-        return outputs(model, part, batch_size=batch_size, name=name, **options)
-    loader = DataLoader(part, batch_size=batch_size)
-    return outputs(model, loader, name=name, **options)
+    return outputs(model, part, batch_size=batch_size, name=name, **options)
 
 def _as_it_is(image): return image
 

@@ -260,7 +260,7 @@ def told_of_job(
         read = told_of_data(job.loader)
         data[at] = fingerprint(read)
     options = dict(sorted(job.options.items()))
-    options.pop('device', None)
+    for k in 'device','workers': options.pop(k, None)
     return fingerprint(model, data[at], options)
 
 def _keys(job, told, book):
