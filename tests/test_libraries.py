@@ -226,6 +226,40 @@ def test_pictures_by_name(tmp_path):
     assert 'resnet10t' in json.dumps(json.loads(found.read_text()))
 
 @pytest.mark.filterwarnings('ignore')
+def test_libraries_share_images(tmp_path, monkeypatch):
+    "Two models of timm, of Hugging Face, of torchvision: each picture is opened three times, not six, and no score changes"
+    pytest.importorskip('timm')
+    transformers = pytest.importorskip('transformers')
+    from torchvision.datasets import ImageFolder
+    from transfer_metrics.shared_images import SharedImages
+    opened = []
+    def opening(path):
+        opened.append(path)
+        return Image.open(path).convert('RGB')
+    noise = np.random.default_rng(0).integers(0, 256, (6,50,40,3), dtype=np.uint8)
+    for i,x in enumerate(noise):
+        (tmp_path/'images'/labels[i]).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(x).save(tmp_path/'images'/labels[i]/f'{i}.png')
+    data = ImageFolder(tmp_path/'images', loader=opening)
+    names = ['timm:resnet10t','timm:resnet14t','torchvision:squeezenet1_1','torchvision:shufflenet_v2_x0_5']
+    zoo = {k: open_model(k, pretrained=False) for k in names}
+    for k in 'a','b':
+        config = transformers.ViTConfig(**transformer, **image, num_labels=2)
+        transformers.ViTForImageClassification(config).save_pretrained(tmp_path/k)
+        transformers.ViTImageProcessor(size=dict(height=32, width=32)).save_pretrained(tmp_path/k)
+        zoo[k] = f'hf:{tmp_path/k}'
+    def values(memory):
+        opened.clear()
+        scores = tm.score_models(zoo, data, ['logme','leep'], memory=memory, progress=False)
+        assert (scores.error=='').all()
+        return scores.value.tolist(),len(opened)
+    apart = values(0)
+    assert apart[1]==36
+    for few in 512,1: # as numbers, as bytes
+        monkeypatch.setattr(SharedImages, 'few', few)
+        assert values(None)==(apart[0], 18)
+
+@pytest.mark.filterwarnings('ignore')
 def test_one_loader_for_all_commands(tmp_path, capsys):
     "Models of libraries answer stored images as they answer pictures, in every command that takes models"
     timm = pytest.importorskip('timm')
@@ -415,7 +449,7 @@ print('agrees')
 def test_accelerate_in_two_processes(tmp_path):
     pytest.importorskip('accelerate')
     whole = recipe('code', 'import logging', '#| code-fold', '#| needs: accelerate', 'accelerator = ')
-    launched = in_two_processes(tmp_path, '\n'.join([*whole, "print('agrees', accelerator.num_processes)"]),
+    launched = in_two_processes(tmp_path, '\n'.join([*whole, "import os", "os.write(1, f'agrees {accelerator.num_processes} '.encode())"]),
                                 '-m', 'torch.distributed.run', '--standalone', '--nproc-per-node=2')
     assert launched.count('agrees 2')==2
 

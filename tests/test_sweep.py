@@ -2,7 +2,7 @@
 import os
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,10 +10,16 @@ import torch
 from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+from torchvision.datasets import ImageFolder
+from torchvision.transforms import v2
+from transfer_metrics.adapters import Adapter
 from transfer_metrics.cli.main import main
+from transfer_metrics.containers import Loaded
+from transfer_metrics.datasets import images as files
 from transfer_metrics.experiments.retrain_head import retrain_head
 from transfer_metrics.model_selection.ranking import score_models
 from transfer_metrics.model_selection.sweep import kept_outputs
+from transfer_metrics.shared_images import SharedImages, _shelves
 
 g = torch.Generator().manual_seed(0)
 y = torch.arange(40)%3
@@ -105,6 +111,90 @@ def test_killed_and_resumed(after, tmp_path, count):
     for o in kept_outputs(zoo(.02), loader, store=store, progress=False).values():
         if not isinstance(o, Exception): assert len(o)==40 and np.isfinite(o.features).all()
 
+class Flat(nn.Module):
+    "One linear layer on pictures of any size"
+    def __init__(self, seed):
+        super().__init__()
+        torch.manual_seed(seed)
+        self.head = nn.Linear(48, 3)
+    def forward(self, x): return self.head(nn.functional.adaptive_avg_pool2d(x, 4).flatten(1))
+
+def opened(path):
+    noted()
+    return Image.open(path).convert('RGB')
+
+class Own(torch.utils.data.Dataset):
+    "A data set that nobody knows"
+    def __init__(self, data): self.data = data
+    def __len__(self): return len(self.data)
+    def __getitem__(self, i): return self.data[i]
+
+class Missing(Own):
+    def __init__(self): self.data = [0]
+    def __getitem__(self, i): raise OSError('no such picture')
+
+def pictures(folder, n=12):
+    r = np.random.default_rng(0)
+    for i in range(n):
+        place = folder/('cat' if i%3 else 'dog')
+        place.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(r.integers(0, 256, (8,8,3), dtype=np.uint8)).save(place/f'{i}.png')
+    return ImageFolder(folder, loader=opened)
+
+class Prepared:
+    "Pictures as a batch, which workers can be sent"
+    def __init__(self, size):
+        self.change = v2.Compose([v2.Resize(size), v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([.4]*3, [.3]*3)])
+    def __call__(self, found): return torch.stack([self.change(x) for x in found])
+
+def prepared(seed, size): return Adapter(Flat(seed), f'm{seed}', Prepared(size))
+
+def test_images_are_decoded_once(tmp_path, count, monkeypatch):
+    "Three models of two preprocessings open each picture twice, and say what they say alone, to the last bit"
+    data = pictures(tmp_path/'images')
+    def scored(given=data, sizes=(6,6,5), metrics='logme,leep,knn', **options):
+        models = {f'm{i}': prepared(i, size) for i,size in enumerate(sizes)}
+        return score_models(models, given, metrics, progress=False, batch_size=5, **options)
+    alone = scored(memory=0)
+    assert count()==36 and (alone.error=='').all()
+    for few in 512,1: # as numbers, as bytes
+        monkeypatch.setattr(SharedImages, 'few', few)
+        same(scored(), alone)
+        assert count()==24
+    with ProcessPoolExecutor(1) as pool: same(scored(executor=pool), alone)
+    assert count()==24
+    with ThreadPoolExecutor(2) as pool: same(scored(executor=pool), alone)
+    assert 24<=count()<=36
+    same(scored(workers=1), alone)
+    assert count()==24
+    half = torch.utils.data.Subset(data, range(0, 12, 2))
+    assert scored(half).n.max()==6 and count()==12
+    with pytest.warns(UserWarning, match='more than the 1e-07 GiB that they may have'): same(scored(memory=1e-7), alone)
+    assert count()==36
+    store = tmp_path/'sweep'
+    same(scored(store=store), alone)
+    same(scored(store=store, workers=1), alone)
+    assert count()==24
+    scored(store=store, sizes=(6,6,5,5,5))
+    assert count()==12 # for the two that are new
+    shelf, = [o for o in _shelves.values() if o.to_come or o.sets] or [None]
+    assert shelf is None
+
+def test_images_that_change_are_not_kept(tmp_path, count):
+    "A shuffled loader, a random transform; an unknown data set is kept if it is asked for"
+    data = pictures(tmp_path/'images')
+    with pytest.raises(OSError, match='^no such picture$'): list(Loaded(Missing(), 2, num_workers=1))
+    def opens(given, **options):
+        models = {f'm{i}': prepared(i, 6) if isinstance(given, Own) else Flat(i) for i in range(2)}
+        score_models(models, given, 'logme', progress=False, **options)
+        return count()
+    assert [opens(Own(data)), opens(Own(data), memory=1)]==[24,12]
+    data.transform = v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
+    assert [opens(DataLoader(data, 5)), opens(DataLoader(data, 5), memory=0)]==[12,24]
+    assert opens(DataLoader(data, 5, shuffle=True), memory=1)==24
+    data.transform = v2.Compose([v2.RandomCrop(6), data.transform])
+    assert opens(DataLoader(data, 5))==24
+
 def test_time_left(capfd, tmp_path, count):
     "The bar over models tells how many are done and what is left"
     score_models({k: m for k,m in zoo(.05).items() if k!='broken'}, loader, 'logme', store=tmp_path)
@@ -119,7 +209,7 @@ def test_command(tmp_path, monkeypatch, count, capsys):
         Image.new('RGB', (8, 8), (20*i, 90, 20)).save(folder/f'{i}.png')
     (tmp_path/'counted_nets.py').write_text('from test_sweep import noted\nfrom torch import nn\nimport torch\n\nclass N(nn.Module):\n'
         '    def __init__(self):\n        super().__init__()\n        torch.manual_seed(0)\n        self.head = nn.Linear(48, 3)\n'
-        '    def forward(self, x):\n        noted()\n        return self.head(nn.functional.adaptive_avg_pool2d(x, 4).flatten(1))\n\ndef net(): return N()\n')
+        '    def forward(self, x):\n        noted()\n        return self.head(nn.functional.adaptive_avg_pool2d(x, 4).flatten(1))\n\ndef net(): return N()\n\ndef other(): return N()\n')
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(os.path.dirname(__file__))
     command = ['rank', '--models', 'counted_nets:net', '--images', 'images', '--limit', '6', '--store', 'sweep', '--no-progress']
@@ -127,3 +217,11 @@ def test_command(tmp_path, monkeypatch, count, capsys):
     assert count()==1 and 'cat 4, dog 2' in capsys.readouterr().out
     main([*command, '--metrics', 'logme,knn'])
     assert count()==0
+    opened = []
+    open_picture = files.open_picture
+    monkeypatch.setattr(files, 'open_picture', lambda path: opened.append(path) or open_picture(path))
+    for memory,n in ('-1',6),('0',12):
+        opened.clear()
+        main(['rank', '--models', 'counted_nets:net,counted_nets:other', '--images', 'images', '--limit', '6', '--memory', memory,
+              '--metrics', 'leep', '--no-progress'])
+        assert len(opened)==n

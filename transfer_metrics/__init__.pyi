@@ -36,8 +36,10 @@ from . import public as public
 from . import reading as reading
 from . import running as running
 from . import samples as samples
+from . import shared_images as shared_images
 from . import state as state
 from . import stats as stats
+from . import steady as steady
 from . import store as store
 from . import streaming as streaming
 from . import torchmetrics as torchmetrics

@@ -33,7 +33,8 @@ def precision_of(
     one_of(name, 'dtype', precisions)
     if name!='auto': return getattr(torch, name)
     if device is None or device.type!='cuda': return None
-    return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+    emulated = not torch.version.hip and torch.cuda.get_device_capability(device)[0]<8
+    return torch.float16 if emulated else torch.bfloat16
 
 # %% ../nbs/36_running.ipynb #d12d3e93
 def narrowed(
@@ -104,10 +105,12 @@ def pieces(
     return [_cut(batch, n, slice(i, i+most), not whole) for i in starts]
 
 # %% ../nbs/36_running.ipynb #f3f18747
+_full = 'out of memory','not enough memory',"can't allocate memory",'ALLOC_FAILED' # of CUDA and MPS, the CPU, cuBLAS
+
 def _is_full(e):
     "Whether an error says that memory is full"
     text = str(e)
-    return isinstance(e, torch.OutOfMemoryError) or 'not enough memory' in text or "can't allocate memory" in text
+    return isinstance(e, torch.OutOfMemoryError) or any(o in text for o in _full)
 
 def _has_maps(model): return any(isinstance(m, nn.Conv2d) for m in model.modules())
 
@@ -173,19 +176,19 @@ class Way:
         full = False
         for _ in range(64): # halvings
             most = min(self.most or n, n)
+            if full: self._give_back()
             try: found = [self._look(f, b, settled) for b in pieces(batch, most)]
             except RuntimeError as e:
                 if most<2 or not _is_full(e): raise
-                self._halve(most)
+                self.most = -(-most//2)
                 full = True
                 continue
             if full: self._tell(n)
             return found
         raise RuntimeError('a batch that is halved 64 times is empty')
 
-    def _halve(self, most):
-        "Look at fewer samples from now on"
-        self.most = -(-most//2)
+    def _give_back(self):
+        "Free what the attempt that failed has left, now that its error holds nothing any more"
         if self.device is not None and self.device.type=='cuda': torch.cuda.empty_cache()
 
     def _tell(self, n):

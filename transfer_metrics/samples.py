@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, SequentialSampler, Subset, default_collate
-from .containers import Stream, batch_labels, dataset_labels, is_column, pixels, rows
+from .containers import Loaded, Stream, batch_labels, dataset_labels, is_column, pixels, rows
 from .core import ArrayLike, as_labels, as_tensor
 
 # %% ../nbs/05_samples.ipynb #0646ebf9
@@ -221,6 +221,8 @@ class Samples:
 
     def batches(self,
         batch_size:int=256, # Samples in a batch; a loader and a list of batches have their own
+        *,
+        workers:int=0, # Processes that load the samples of a data set
     ) -> Iterable: # Batches `(x, y)`, or `(x,)` without labels; what a loader gives
         "The samples in their order, images as a model takes them"
         if batch_size<1: raise ValueError(f'`batch_size` must be at least 1, got {batch_size}')
@@ -236,7 +238,7 @@ class Samples:
         data = self.images
         if self.own_labels is not None: data = _Labelled(data, self.own_labels)
         own = torch.Generator() # or else the loader would draw a number from the global one
-        return DataLoader(data, size, collate_fn=collate, generator=own)
+        return Loaded(data, size, collate_fn=collate, generator=own, num_workers=workers)
 
 def labels_of(
     data:Any, # Anything that `Samples.of` takes

@@ -69,7 +69,6 @@ def _store(folder, name, told):
 
 def _seen(name, model, data, batch_size, folder, **options):
     "Outputs of a model on the share of the data that this process has"
-    from torch.utils.data import DataLoader
     from transfer_metrics.distributed import shard
     from transfer_metrics.models import outputs
     part = shard(data)
@@ -77,11 +76,7 @@ def _seen(name, model, data, batch_size, folder, **options):
     store,there = _store(folder, name, told)
     if there is not None: return there
     options |= store
-    if hasattr(model, 'prepare'): # from a library, with its own preprocessing
-        options = dict(options, forward=model.forward)
-        return outputs(model.model, model.batches(part, batch_size), name=name, **options)
-    loader = DataLoader(part, batch_size=batch_size)
-    return outputs(model, loader, name=name, **options)
+    return outputs(model, part, batch_size=batch_size, name=name, **options)
 
 def _as_it_is(image): return image
 
@@ -119,11 +114,15 @@ def model_outputs(
     found:Callable[[str],None], # Is told what the data hold and how much there is to do
     store:str='', # Folder where outputs are kept, '' for none
     sizes:dict[str,int]|None=None, # Is filled with the number of parameters of each network
+    memory:float|None=None, # GiB for images that models share, as of `score_models`
     **options:Any, # Of `outputs`
 ) -> dict[str,Any]: # `Outputs` by name of the model, or the exception with which it failed
     "Outputs of models, each on data preprocessed as its weights want it"
     from transfer_metrics.progress import tqdm
+    from transfer_metrics.shared_images import SharedImages
     specs = names_in(names)
+    shared = SharedImages(memory)
+    shared.expect(specs)
     outs: dict[str,Any] = {}
     silent = len(specs)<2 or not options.get('progress')
     for spec in tqdm(specs, unit='model', disable=silent):
@@ -134,7 +133,8 @@ def model_outputs(
         if not outs:
             found(found_text(images, 'images'))
             found(_work(len(specs), len(images)))
-        try: outs[name] = _seen(name, m, images, batch_size, store, **options)
+        try:
+            with shared.turn(spec): outs[name] = _seen(name, m, images, batch_size, store, **options)
         except (RuntimeError, ValueError) as e: outs[name] = e # reported in its rows; the other models go on
     return outs
 

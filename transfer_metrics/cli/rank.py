@@ -194,8 +194,9 @@ def _report(a, scores, train, test, what, o):
 # %% ../../nbs/cli/03_rank.ipynb #5c4bad81
 def _check(o):
     "Refuse what does not go together, and names and files that there are not; returns the files of arrays"
-    if o.limit<0 or o.batch_size<1:
-        raise ValueError(f'--limit must be 0 or more and --batch-size 1 or more, got {o.limit} and {o.batch_size}')
+    if min(o.limit, o.workers)<0 or o.batch_size<1:
+        least = '--limit and --workers must be 0 or more, --batch-size 1 or more'
+        raise ValueError(f'{least}, got {o.limit}, {o.workers} and {o.batch_size}')
     arrays = o.probs or o.features
     if sum(map(bool, (o.models,o.outputs,arrays)))>1:
         raise ValueError('give one of --models, --outputs, or --probs and --features with --labels')
@@ -228,8 +229,8 @@ def _seen_by(o, files, found, progress):
     from transfer_metrics.experiments.recipes import digits_outputs
     run = dict(batch_size=o.batch_size, device=run_device(o.device), progress=progress)
     if o.models:
-        options = dict(found=found, layer=o.layer or None, store=o.store, sizes=o.sizes)
-        return model_outputs(o.models, o.weights, _data_of(o), **options, **run),None,None
+        run |= dict(found=found, layer=o.layer or None, store=o.store, sizes=o.sizes, workers=o.workers)
+        return model_outputs(o.models, o.weights, _data_of(o), memory=None if o.memory<0 else o.memory, **run),None,None
     test = accuracy = None
     if o.outputs: outs = saved_outputs(names_in(o.outputs), o.limit)
     elif files: outs = given_outputs(files, o.labels, o.limit)
@@ -240,7 +241,7 @@ def _seen_by(o, files, found, progress):
 
 _groups = {'Models': 'models weights layer outputs features probs',
     'Labelled data': 'dataset root split images npy labels limit',
-    'Scores': 'metrics shrinkage interval retrain', 'Going on': 'store'}
+    'Scores': 'metrics shrinkage interval retrain', 'Going on': 'store memory'}
 _examples = ['rank', 'rank --models resnet18,vit_b_16 --images photos/train --retrain',
     'rank --features resnet=r.npy,vit=v.npy --labels y.csv --report ranking.html']
 
@@ -269,12 +270,14 @@ def rank(
     shrinkage:str='', # covariance of h_score: ledoit_wolf (the default where no metrics are named) or none
     device:str='', # where to run the models, such as cuda
     batch_size:int=64, # images in a batch
+    workers:int=0, # processes that open and prepare images
     limit:int=0, # use this many samples, with the share of each class kept; 0 for all
     # an interval for each score, how probable it is that the model is best, and groups of models that cannot be told
     # apart; takes fifty times as long
     interval:bool=False,
     retrain:bool=False, # also retrain each head on half of the samples, test it on the others, and compare
     store:str='', # folder that keeps what each model says, so that no forward pass is made twice
+    memory:float=-1, # GiB for images that several models prepare alike, 0 for none; -1 is a quarter of what is free
     progress:bool=True, # show progress
     **files:str # where results are written: `csv`, `json`, `plot` and `report`
 ) -> None: # Nothing: tables and the answer on stdout, files where asked for

@@ -26,6 +26,7 @@ from .kept import folder_of as folder_of
 from .kept import home_of as home_of
 from .kept import kept_in as kept_in
 from .kept import scores_in as scores_in
+from .kept import will_look as will_look
 from .layers import best_layer as best_layer
 from .layers import plot_layers as plot_layers
 from .naming import distinct as distinct

@@ -29,11 +29,12 @@ from ..distributed import agreed, gather, shared
 from ..models import Outputs, random_kept
 from ..plots import axes, color_of, label_of, value_text
 from ..registry import Metric, registry, resolve, resolve_all, result_frame
-from ..store import Book
+from ..shared_images import SharedImages
+from ..store import Book, workers
 from .point_names import name_points
 from .groups import uncertainty, with_intervals
 from .scoring import ScoreJob, alone, caution_of, count_of
-from .kept import folder_of, scores_in
+from .kept import folder_of, scores_in, will_look
 from .scoring import job_items, n_parameters, score_job
 from .naming import distinct, named_models
 from .tables import direction, is_baseline, places, score_table, static
@@ -116,6 +117,12 @@ def _in_order(items, fs, book, source_accuracy):
                 known = dict(metric=metric, unit=unit, value=float(value))
                 yield dict(known, model=row, n=n, seconds=0., caution='')
 
+def _looking(items, book):
+    "Names of the models that will look at the data"
+    for item in items:
+        missing = [key for key,_ in item.results.values() if key not in book.known]
+        if missing and will_look(item.given): yield item.name
+
 def _refuse_one_class(rows):
     "Raise what all rows say: that the labels are all the same"
     why = rows.error[rows.error.str.contains(alone, regex=False)]
@@ -132,6 +139,7 @@ def score_models(
     executor:Executor|None=None, # A process or thread pool, Dask's `client.get_executor()`; `None` is here
     store:str|PathLike|None=None, # A file (CSV) to keep scores in and to take known ones from; a folder for outputs too
     resume:bool=True, # Take what is known from the store; else compute all again
+    memory:float|None=None, # GiB for images that models of equal preprocessing share, 0 for none; `None`: see below
     progress:bool=True, # Show a bar over models
     **kwargs, # Passed to `outputs`: `device`, `layer` (with a list of layers the rows are `model/layer`), `forward`
 ) -> pd.DataFrame: # One row a model and metric: `model, data, metric, value, lo, hi, n, unit, seconds, error, caution`
@@ -142,6 +150,8 @@ def score_models(
     With `interval` there are `lo` and `hi`, the mean of the score for permuted labels, `chance`, the probability that
     the model is the best of them, `p_best`, and `group`, 1 for those that cannot be told from the best (see
     `score_groups`); that takes about fifty times as long as the scores alone.
+    Images that several models prepare alike are decoded once and kept meanwhile, in a quarter of the free memory, if
+    the data are known to give the same each time; with `memory` you say so, and how much they may take.
     Raises `ValueError` if there is no model, if two rows would have one name, if a metric is not known, or if all
     samples are of one class
 
@@ -158,7 +168,9 @@ def score_models(
     fs = metric_functions(metrics)
     if interval is not None: number(interval, 'interval', 0, 1, '()')
     more = None if interval is None else uncertainty
-    jobs = [ScoreJob(name, m, loader, fs, more=more, **kwargs) for name,m in named.items()]
+    images = SharedImages(memory, among=workers(executor) if executor else 1)
+    options = dict(kwargs, more=more, images=images)
+    jobs = [ScoreJob(name, m, loader, fs, **options) for name,m in named.items()]
     distinct(chain.from_iterable(job.layers for job in jobs))
     names = 'model','data','metric'
     if more: book = Book(scores_in(store), _parts, names=names, same=['left'], whole=_whole, resume=resume)
@@ -167,10 +179,12 @@ def score_models(
         warnings.warn('`loader` shuffles and drops its last batch, so that each model is scored on other samples: '
                       'pass shuffle=False or drop_last=False', stacklevel=2)
     items = job_items(jobs, book, data, folder=folder_of(store), fresh=not resume)
+    images.expect(_looking(items, book))
     here = executor is None
     compute = partial(score_job, progress=progress and here)
     with tqdm(total=len(jobs), disable=not progress, unit='model') as bar:
         def done(item):
+            images.done(item.name)
             bar.set_description(str(item.name), refresh=False)
             bar.update()
         with nullcontext() if here else random_kept(): # threads draw from the same global state

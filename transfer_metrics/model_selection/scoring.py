@@ -28,6 +28,7 @@ from .told import is_path, told_of_data, told_of_model
 from ..models import Outputs, outputs
 from ..registry import Metric, resolve
 from ..samples import labels_of
+from ..shared_images import SharedImages
 from ..store import Book, Item, error_text, fingerprint
 from ..streaming import from_disk, streamed
 
@@ -145,6 +146,7 @@ class ScoreJob:
         *,
         layer:Any=None, # As of `outputs`; a list makes a row of each layer
         more:Callable|None=None, # Further numbers of a score, from the metric and the outputs
+        images:SharedImages|None=None, # What models share
         **options, # Of `outputs`
     ):
         try: model = network_in(model)
@@ -159,6 +161,7 @@ class ScoreJob:
         self.fs = dict(fs)
         self.more = more
         self.options = options
+        self.images = images or SharedImages(0)
         self.loader = loader
         self.several = layer is not None and not isinstance(layer, str)
         self.layers = {name: layer} # by what rows call it
@@ -196,7 +199,7 @@ class ScoreJob:
         options = dict(self.options, layer=asked, progress=progress)
         for row in self.homes: clear_remains(self.homes[row])
         if self.homes: options['store'] = {self.layers[r]: self.homes[r] for r in rows}
-        made = _outputs(self.model, self.loader, name=self.name, **options)
+        with self.images.turn(self.name): made = _outputs(self.model, self.loader, name=self.name, **options)
         if not self.several: return {rows[0]: made}
         if isinstance(made, Outputs): raise ValueError('`layer` is a list, for which a model is needed, got outputs')
         return dict(zip(rows, [made[k] for k in layers], strict=True))
@@ -257,7 +260,7 @@ def told_of_job(
         read = told_of_data(job.loader)
         data[at] = fingerprint(read)
     options = dict(sorted(job.options.items()))
-    options.pop('device', None)
+    for k in 'device','workers': options.pop(k, None)
     return fingerprint(model, data[at], options)
 
 def _keys(job, told, book):

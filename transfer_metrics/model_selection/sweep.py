@@ -10,10 +10,11 @@ __all__ = ['kept_outputs']
 # %% ../../nbs/model_selection/12_sweep.ipynb #0ab7fd8b
 from os import PathLike
 from typing import Any
-from .kept import folder_of
+from .kept import folder_of, will_look
 from .naming import named_models
 from .scoring import ScoreJob, told_of_job
 from ..models import Outputs
+from ..shared_images import SharedImages
 
 # %% ../../nbs/model_selection/12_sweep.ipynb #4594a795
 def kept_outputs(
@@ -21,6 +22,7 @@ def kept_outputs(
     loader:Any, # Labelled data, or a mapping of such by model
     *,
     store:str|PathLike, # The folder, as of `score_models`
+    memory:float|None=None, # GiB for images that models share, as of `score_models`
     progress:bool=True, # Show a bar over batches
     **kwargs:Any, # Of `outputs`
 ) -> dict[str,Outputs|Exception]: # By what rows call them, mapped into memory; of a model that fails, why
@@ -32,7 +34,9 @@ def kept_outputs(
     >>> kept_outputs({'net': net}, data, store=store, progress=False)['net'].features.shape
     (4, 2)
     """
-    jobs = [ScoreJob(name, m, loader, {}, **kwargs) for name,m in named_models(models).items()]
+    images = SharedImages(memory)
+    options = dict(kwargs, images=images)
+    jobs = [ScoreJob(name, m, loader, {}, **options) for name,m in named_models(models).items()]
     folder = folder_of(store)
     if folder is None: raise ValueError(f'`store` must be a folder to keep outputs in, got the file {store}')
     seen:dict[int,str] = {}
@@ -40,6 +44,9 @@ def kept_outputs(
     for job in jobs:
         told = told_of_job(job, seen)
         if told: job.keep_in(folder, told)
+    images.expect(job.name for job in jobs if will_look(job))
+    for job in jobs:
         try: outs |= job.outputs([*job.layers], progress)
         except Exception as e: outs |= dict.fromkeys(job.layers, e)
+        images.done(job.name)
     return outs

@@ -23,6 +23,7 @@ from .saved import Outputs, host_array, refuse_foreign
 from ..reading import words
 from ..running import narrowed
 from ..samples import Samples
+from ..shared_images import decoded_once
 from ..store import atomic
 
 # %% ../../nbs/models/05_outputs.ipynb #68f9987c
@@ -163,6 +164,7 @@ def outputs(
     pooling:str|None=None, # How tokens become a row, see `pool_tokens`; `None`: the token that the head reads, or mean
     forward:Callable|None=None, # `forward(model, batch)` returns logits or something with `.logits`; `None`: `model(x)`
     batch_size:int|None=None, # Samples in a batch, where `loader` has none of its own; `None`: 256, of a name 64
+    workers:int=0, # Processes that load the samples of a data set, and prepare them for a name
     dtype:str|torch.dtype|None=None, # Precision of the pass, 'auto', 'bfloat16', 'float16', 'float32'; `None`: as it is
     features_dtype:str|None=None, # 'float16' or 'float32' to keep features so; `None`: as they are, at least that
     store:str|Path|Mapping|None=None, # Folder to write to while the pass runs, of layers one in it for each or by layer
@@ -183,12 +185,14 @@ def outputs(
             raise ValueError('`layer`, `features`, `pooling` and `store` are of a network, got an estimator')
         return Outputs(**said_by(model, loader), name=name)
     adapted = adapt(model)
+    given = loader
     if adapted:
         model = adapted.model
-        loader = adapted.batches(loader, batch_size or 64)
+        loader = adapted.batches(loader, batch_size or 64, workers=workers)
         forward = forward or adapted.forward
         name = name or adapted.name
-    batches = Samples.of(loader, name='loader').batches(batch_size or 256)
+    batches = Samples.of(loader, name='loader').batches(batch_size or 256, workers=workers)
+    batches = decoded_once(batches, given, adapted.prepare if adapted else None)
     several = not (layer is None or isinstance(layer, str))
     layers = _layers(layer)
     names = {k: f'{name}/{k}'.lstrip('/') if several else name for k in layers}

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 from ..containers import batch_labels
+from ..heads import logits_in
 from .saved import host_array
 from ..pooling import features_last, pooled
-from ..reading import logits_in
 
 # %% ../../nbs/models/03_watching.ipynb #997e3741
 def watched_modules(
