@@ -323,6 +323,20 @@ def test_outputs_of_other_classes(arrays, monkeypatch):
     assert 'net has 3 outputs, but pets has 2 classes' in err and '--classes' in err
     status,out,_ = run(f'{line} --classes bird,cat,dog --n-boot 0')
     assert status==0 and 'cat 1, dog 1' in out
+    assert 'net gets pixels in [0, 1]' in out
+
+@pytest.mark.filterwarnings('default')
+@pytest.mark.parametrize('line,said', [
+    ('study correlation --tasks 4 --n-boot 100 --limit 50', 'Pearson'),
+    ('loss-data --n-points 2 --n-seeds 1 --train-steps 5 --limit 50', '50 samples, 3 classes')])
+def test_arrays_for_every_command(line, said, arrays):
+    "Features in files, of which some samples are drawn; the next command goes on with them"
+    given = f'--features one={arrays}/good.npy,two={arrays}/bad.npy --labels {arrays}/y.csv'
+    status,out,err = run(f'{line} {given} --no-progress')
+    assert status==0, err
+    text = ' '.join(out.replace('\\\n', ' ').split())
+    assert said in text
+    assert given in text[text.index('Next:'):]
 
 def test_messages_name_options(arrays):
     "What a warning advises is an option"

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
+from textwrap import shorten
 from typing import Any, NamedTuple
 from ..model_names import libraries, library_of
 
@@ -170,8 +171,9 @@ def _with_weights(model, path):
     try:
         named = {k.removeprefix('module.'): v for k,v in state.items()}
         model.load_state_dict(named)
-    except (RuntimeError, AttributeError) as e: raise ValueError(
-        f'the weights in {path} do not fit the model: {e}') from None
+    except (RuntimeError, AttributeError) as e:
+        why = shorten(str(e), 240, placeholder=' ...')
+        raise ValueError(f'the weights in {path} do not fit the model: {why}') from None
     return model
 
 def own_model(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from .common import limited, names_in, numbers_in, own_model, pixels_text, share_of
-from .amounts import image_counts, label_counts
+from .amounts import image_counts, image_names, label_counts, label_names, member
 from .inputs import check_finite, check_rows, files_in, read_file
 from .names import check_channels, check_dataset, check_images, existing
 from ..model_names import libraries, library_of
@@ -28,6 +28,17 @@ def given_images(
     if o.npy and not Path(o.npy).is_dir(): raise ValueError(f'--npy: no such folder: {o.npy}')
     check_dataset(o.dataset)
     return given[0] if given else ''
+
+def _arrays_in(path):
+    "Images and labels of an .npz file, or of a .npy file with its labels beside it"
+    import numpy as np
+    from transfer_metrics.invariance.recipes import one_set
+    if path.suffix!='.npz':
+        s = one_set(path)
+        return s.images,np.asarray(s.labels)
+    found = member(path, image_names),member(path, label_names)
+    if any(o is None for o in found): raise ValueError(f'--images {path} must hold `images` and `labels`')
+    return found
 
 class LabelledImages(NamedTuple):
     "Where labelled images lie, and how models of one's own want them"
@@ -78,10 +89,7 @@ class LabelledImages(NamedTuple):
             return load_dataset(self.dataset or self.images, root=self.root, split=self.split, **options)
         if self.npy or (place/'data.npy').is_file(): return load_npy(place, **options)
         if place.is_dir(): return load_images(place, **options)
-        import numpy as np
-        from transfer_metrics.invariance.recipes import one_set
-        s = one_set(place)
-        return array_images(s.images, np.asarray(s.labels), **options)
+        return array_images(*_arrays_in(place), **options)
 
 def images_of(
     o:Any, # Options of a command
@@ -143,6 +151,11 @@ def _model(spec, weights):
     (name,model), = load_models(spec, weights=pretrained).items()
     return name,model,get_model_weights(name)[pretrained or 'DEFAULT']
 
+def _plainer(e):
+    "An exception, in our words where pictures are not alike"
+    if 'stack expects each tensor to be equal size' not in str(e): return e
+    return ValueError('the images have different shapes; --size makes them alike')
+
 def _work(models, images):
     "How much there is to do"
     return f'{models} model{"s" if models>1 else ""}, one forward pass over {images} images each'
@@ -184,7 +197,7 @@ def model_outputs(
             unlike = pixels_text(names, data.mean)
             if unlike: found(unlike)
         try: outs[name] = _seen(name, m, images, batch_size, store, **options)
-        except (RuntimeError, ValueError) as e: outs[name] = e # reported in its rows; the other models go on
+        except (RuntimeError, ValueError) as e: outs[name] = _plainer(e) # in its rows; the other models go on
     return outs
 
 # %% ../../nbs/cli/14_labelled.ipynb #07410c92
@@ -207,8 +220,9 @@ def check_answers(
         n = look.logits.shape[1]
         if n==len(names): continue
         some = ', '.join(names[:3])
-        raise ValueError(f'{k} has {n} outputs, but {path} has {len(names)} classes ({some} ...): {advice}, or give a '
-                         'model that was trained for these classes')
+        more = ' ...' if len(names)>3 else ''
+        raise ValueError(f'{k} has {n} outputs, but {path} has {len(names)} classes ({some}{more}): {advice}, or give '
+                         'a model that was trained for these classes')
 
 # %% ../../nbs/cli/14_labelled.ipynb #b0ed5ce8
 def paired_files(

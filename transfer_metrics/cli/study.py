@@ -84,6 +84,15 @@ def _tell_errors(frame, options):
         why = as_options(r.error, options)
         told(f'{r.model}, {r.metric}, {r.task}: {why}')
 
+def _without_probs(o, m):
+    "Of features alone there are fewer scores"
+    if o.models or not own_data(o): return
+    first = next(iter(m.sources.values()))
+    out = first[0] if isinstance(first, tuple) else first
+    if out.features is None or out.probs is not None: return
+    o.metrics = o.metrics or 'h_score,logme'
+    if o.score=='leep': o.score = 'logme'
+
 def _work(n, tasks, methods, o):
     "What there is to do"
     data = o.outputs or o.images or o.labels or 'the embedded digits'
@@ -98,6 +107,7 @@ def _measure(experiment, o, plan, a):
         raise ValueError(f'selection needs at least two models to choose from, got only {next(iter(m.sources))}')
     tasks = _draw(experiment, o, m)
     methods = _methods(o, plan)
+    _without_probs(o, m)
     a.found(f'{experiment}: {_work(len(m.sources), tasks, methods, o)}')
     unlike = pixels_text(o.models, o.mean)
     if unlike: a.found(unlike)
