@@ -68,7 +68,7 @@ inner = {
     *(f'model_selection/{o}' for o in ('06_scoring', '07_point_names', '08_tables', '10_told', '11_kept', '12_sweep', '16_naming',
                                       '21_sample_groups')),
     *(f'transferability/{o}' for o in ('14_bhattacharyya', '15_mixture', '16_k_means', '17_precise_head', '18_max_evidence',
-                                      '19_correspondence', '22_held_out_evidence')),
+                                      '19_correspondence', '22_held_out_evidence', '23_turns')),
     *(f'loss_data/{o}' for o in ('03_training', '04_sampling', '05_features', '13_stacks', '14_jobs', '15_groups', '16_threads',
                                  '17_preparation', '18_runs', '19_questions', '20_findings', '22_trained', '23_loglog',
                                  '24_refine')),

@@ -44,7 +44,7 @@ says = {
     'transferability/max_evidence._newton': 'sixty halvings of a bracket leave nothing',
     'transferability/mixture._em': 'returns whether it has converged, and `nleep` warns',
     'transferability/correspondence._newton': '`_sinkhorn` warns', 'transferability/correspondence._mended': '`_sinkhorn` warns',
-    'transferability/pactran._settle': 'warning',
+    'transferability/turns.settle': 'warning',
     'running.looks': 'RuntimeError, and torch says that one sample does not fit',
     'transferability/precise_head._step': 'a shorter Newton step', 'transferability/precise_head._search': 'returns that it has failed',
     'transferability/precise_head.precise_head': 'returns the decrement, and `pactran_gauss` warns'}

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from typing import NamedTuple
+import numpy as np
 import torch
 from torch import Tensor
 from .core import chunks
@@ -111,12 +112,25 @@ def class_sums(
             add_segments(sums, part.double(), codes[s])
     return sums
 
+def _single_dots(x, codes, table):
+    "Product of each row with the row of its class, all in `float32`"
+    rows = x.numpy()
+    of_class = table.numpy()
+    row_of = codes.numpy()
+    res = x.new_empty(len(x))
+    for s in chunks(x, 2**17):
+        own = of_class[row_of[s]]
+        np.einsum('ij,ij->i', rows[s], own, out=res[s].numpy())
+    return res.double()
+
 def class_dots(
     x:Tensor, # Rows, shape `[n, d]`
     codes:Tensor, # Class of each row, integers in `[0, c)`, shape `[n]`
-    table:Tensor, # A row for each class, `float64`, shape `[c, d]`
+    table:Tensor, # A row for each class, `float64`, shape `[c, d]`; `float32` like `x`: quicker, six digits
 ) -> Tensor: # Products in `float64`, shape `[n]`
     "Product of each row of `x` with the row of its class in `table`, in one pass and bounded memory"
+    in_single = x.dtype==table.dtype==torch.float32
+    if in_single and x.device.type=='cpu': return _single_dots(x, codes, table)
     res = x.new_empty(len(x), dtype=torch.float64)
     with one_thread(_quick(x)):
         if _few_classes(x, len(table)):

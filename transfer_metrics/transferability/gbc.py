@@ -62,7 +62,6 @@ def _chunk(x, y, c, full):
     second = _products if full else _squares
     return _Classes(counts, origin+means, second(v, y, counts, means))
 
-# %% ../../nbs/transferability/06_gbc.ipynb #b13f6d90
 def _join(a, b):
     "Two `_Classes` together, of the same classes in the same order"
     n = a.counts+b.counts

@@ -34,7 +34,6 @@ def _shrinkage(trace, square, fourth, n, d):
     alpha = max(d*eps, chance/distance) # less is rounding, and no ridge at all would let in what is rounding
     return min(1., alpha)
 
-# %% ../../nbs/transferability/03_h_score.ipynb #84d665b6
 def _sums(mom):
     "Gram matrix and class sums about the mean, the mean, and if the moments have norms $\\sum|x_i|^4$ about the mean"
     G,S,m = centred(mom)

@@ -67,6 +67,11 @@ def _logs(table:Tensor, p:Tensor, codes:Tensor) -> float:
     true_prob = class_dots(p, codes, table)
     with one_thread(len(p)<2**20): return float(true_prob.log().sum())
 
+def _as_precise(table:Tensor, p:Tensor) -> Tensor:
+    "The table in `float32` for many probabilities in `float32`: in the mean of the logarithms, rounding cancels"
+    many = p.numel()>=2**24
+    return table.float() if many and p.dtype==torch.float32 else table
+
 def _score(logs:float, counts:Tensor, *, chance_corrected:bool, **_) -> float:
     "LEEP from the sum of the logarithms and the samples of each label"
     score = logs/int(counts.sum())
@@ -104,7 +109,7 @@ def leep(
     """
     p = as_matrix(probs, 'probs', shape='[n, c_s]')
     y = as_labels(labels, n=len(p), device=p.device)
-    if cv is None: table,row = _table(p, y),y.codes
+    if cv is None: table,row = _as_precise(_table(p, y), p),y.codes
     else: table,row = _of_others(p, y, cv, seed)
     logs = _logs(table, p, row)
     return _score(logs, y.codes.bincount(), chance_corrected=chance_corrected)

@@ -103,7 +103,6 @@ def _values(density, scale):
     value = density-scale.log()
     return torch.where(scale>0, value, math.inf)
 
-# %% ../../nbs/transferability/04_logme.ipynb #a74fbd27
 def _boundary(t):
     "Which precision is infinite"
     if t==math.inf: return 'alpha=inf'

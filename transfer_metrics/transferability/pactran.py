@@ -19,115 +19,7 @@ from ..registry import metric
 from ..linalg import principal
 from ..logistic import head, solve_heads
 from .precise_head import precise_head
-
-# %% ../../nbs/transferability/11_pactran.ipynb #d6f115fd
-def _blocks(x, y, c):
-    "Rows of `x` in `float64`, some of one class at a time so that they stay in the cache, each with the class"
-    order = y.argsort(stable=True)
-    counts = y.bincount(minlength=c).tolist()
-    of_classes = x.double()[order].split(counts)
-    rows = 1+200_000//max(1, x.shape[1])
-    return [(k,S) for k,of_class in enumerate(of_classes) for S in of_class.split(rows)]
-
-def _book_far(S, logw):
-    "`_book` by logarithms, for columns beyond the range of floating point"
-    t = S.log()+logw
-    z = t.logsumexp(1, keepdim=True)
-    q = (t-z).exp().sum(0)
-    return q,float(z.sum())
-
-def _book(S, w, logw):
-    """Sum over the rows s of `S` of q, proportional to s w; log-likelihood of rows beyond the range of floating point
-
-    and s.w of the other rows"""
-    r = S@w
-    if not float(r.amin())<1e-200: return w*(S.T@r.reciprocal()),0.,r
-    low = r<1e-200
-    near = r[~low]
-    q,fit = _book_far(S[low], logw)
-    return q+w*(S[~low].T@near.reciprocal()),fit,near
-
-def _book_all(blocks, logw, v=None):
-    "In one read: sums of q for each class, shape of `logw`; sum of s/s.v; the log-likelihood, less sums of log s.v"
-    top = logw.amax(1, keepdim=True)
-    w = (logw-top).exp()
-    tops = top[:,0].tolist()
-    booked = torch.zeros_like(logw)
-    shares = torch.zeros_like(logw[0])
-    fits = []
-    zetas = [w.new_ones(1)]
-    total = 0.
-    for k,S in blocks:
-        q,far,r = _book(S, w[k], logw[k])
-        booked[k] += q
-        fits.append(r)
-        total += far+len(r)*tops[k]
-        if v is not None:
-            zeta = S@v
-            shares.addmv_(S.T, zeta.reciprocal())
-            zetas.append(zeta)
-    total += float(torch.cat(fits).log().sum())
-    total -= float(torch.cat(zetas).log().sum())
-    return booked,shares,total
-
-def _moved(f, a, a0):
-    "`f` of each entry of `a`, once for those that are still at the prior `a0`"
-    res = f(a0).repeat(1, a.shape[1])
-    moved = a!=a0
-    res[moved] = f(a[moved])
-    return res
-
-# %% ../../nbs/transferability/11_pactran.ipynb #a640e2e0
-def _logs(x):
-    "Logarithms of a state, a tuple of tensors, as one vector"
-    return torch.cat([t.log().ravel() for t in x])
-
-def _jump(x, x1, x2):
-    "State extrapolated from three in a row"
-    t0 = _logs(x)
-    t1 = _logs(x1)
-    t2 = _logs(x2)
-    r = t1-t0
-    v = t2-2*t1+t0
-    s = max(1., float(r.norm()/v.norm()))
-    grown = (2*s*r+s*s*v).exp() # 1 where nothing moves
-    parts = grown.split([t.numel() for t in x])
-    return tuple(t*o.view_as(t) for o,t in zip(parts, x, strict=True))
-
-def _most(x, y):
-    "Largest difference of two states"
-    return max(float((a-b).abs().max()) for a,b in zip(x, y, strict=True))
-
-def _settle(turn, x, n, max_iter):
-    "Value of the bound where `turn`, from a tuple of positive tensors to the next and its value, changes them no more"
-    x1,_ = turn(x)
-    for k in range(max_iter):
-        x2,value = turn(x1)
-        step = _most(x2, x1)
-        if step<=1e-10*n: return value()
-        if not step<math.inf:
-            raise ValueError('the bound is beyond the range of float64: `alpha` is too small or large')
-        if k>50:
-            far = _jump(x, x1, x2)
-            new,there = turn(far)
-            if there()>=value():
-                x,x1 = far,new
-                continue
-            x1 = x2
-            x2,_ = turn(x2)
-        x,x1 = x1,x2
-    warnings.warn(f'the bound has not converged in {max_iter} iterations (booked samples still move by {step:.1g}, '
-                  f'goal {1e-10*n:.1g}): raise `max_iter`', stacklevel=3)
-    return value()
-
-def _start(blocks, y, alpha):
-    "Parameters of the prior: `alpha` samples that fall on the classes as the labels do, shape `[c, 1]`; and the start"
-    counts = y.bincount().double()
-    shares = counts[:,None]/len(y)
-    a0 = alpha*shares
-    start = a0.repeat(1, blocks[0][1].shape[1])
-    for k,S in blocks: start[k] += S.sum(0)
-    return a0,start
+from .turns import book, class_blocks, prior_and_start, settle, where_moved
 
 # %% ../../nbs/transferability/11_pactran.ipynb #390039a6
 def _log_beta(a):
@@ -159,18 +51,18 @@ def pactran_dirichlet(
     p = as_probs(probs)
     n = len(p)
     y,classes = as_labels(labels, n=n, device=p.device)
-    blocks = _blocks(p, y, len(classes))
-    a0,start = _start(blocks, y, alpha)
+    blocks = class_blocks(p, y, len(classes))
+    a0,start = prior_and_start(blocks, y, alpha)
     def turn(state):
         a, = state
         e = digamma(a)-digamma(a.sum(0))
-        q,_,fit = _book_all(blocks, e)
+        q,_,fit = book(blocks, e)
         def value():
             moved = ((a-a0)*e).sum(0)
             kl = moved-_log_beta(a)+_log_beta(a0)
             return fit-float(kl.sum())
         return (a0+q,),value
-    return _settle(turn, (start,), n, max_iter)/n
+    return settle(turn, (start,), n, max_iter)/n
 
 # %% ../../nbs/transferability/11_pactran.ipynb #f44db2de
 def _positive(x):
@@ -212,19 +104,19 @@ def pactran_gamma(
     x = _positive(as_features(features))
     n,d = x.shape
     y,classes = as_labels(labels, n=n, device=x.device)
-    blocks = _blocks(x, y, len(classes))
+    blocks = class_blocks(x, y, len(classes))
     del x
-    a0,start = _start(blocks, y, alpha)
+    a0,start = prior_and_start(blocks, y, alpha)
     log_gammas = d*float(torch.lgamma(a0).sum())
     def turn(state):
         a,b = state
-        e = _moved(digamma, a, a0)
+        e = where_moved(digamma, a, a0)
         log_b = b.log()
         sizes = a.sum(0)/b
-        q,shares,fit = _book_all(blocks, e-log_b, sizes)
+        q,shares,fit = book(blocks, e-log_b, sizes)
         def value():
             moved = float(((a-a0)*e).sum())
-            kl = moved+log_gammas-float(_moved(torch.lgamma, a, a0).sum())
+            kl = moved+log_gammas-float(where_moved(torch.lgamma, a, a0).sum())
             kl += alpha*float(log_b.sum())
             kl += float(sizes.sum()-a.sum())
             return fit-kl
@@ -232,7 +124,7 @@ def pactran_gamma(
         b1 = 1+shares
         size = float((a1.sum(0)/b1).sum())/(alpha*d)
         return (a1,b1*size),value
-    return _settle(turn, (start,torch.ones_like(start[0])), n, max_iter)/n
+    return settle(turn, (start,torch.ones_like(start[0])), n, max_iter)/n
 
 # %% ../../nbs/transferability/11_pactran.ipynb #f697499a
 def _fitted(x, y, c, lam, tol, max_iter):
