@@ -242,7 +242,7 @@ def study(
     tasks:int=0, # how many tasks; 0 for 200, or fewer of the embedded digits
     classes:str='', # classes of a task, a number or a range such as 2-10
     per_class:int=0, # training samples of each class of a task
-    imbalance:str='', # largest by smallest class of a task, or fewest-most samples of a class
+    imbalance:str='', # largest by smallest class of a task, a number or fewest-most samples of a class
     test:float=.25, # share of the samples that is held out, where there is no test set
     methods:str='', # retrain_head, fine_tune, from_scratch, meta_transfer, separated by commas
     metrics:str='', # scores, separated by commas, or all; by default leep,nce,h_score,logme
