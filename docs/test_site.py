@@ -167,6 +167,9 @@ def test_narrow_header(site, browser):
         browser.get(f'{site}/transferability/leep.html')
         theme,contents = (wait(browser, f'.header-right {o}')[0].rect for o in ('.theme-toggle', '.toc-overlay-icon'))
         assert contents['x']-theme['x']-theme['width']>=8
+        browser.get(f'{site}/cli/loss_data.html')
+        options = [o for o in wait(browser, 'p code .pre') if o.text.startswith('--')]
+        assert options and {browser.execute_script('return arguments[0].getClientRects().length', o) for o in options}=={1}
     finally: browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
 
 # What comes first for what readers type

@@ -2,6 +2,7 @@
 import io, json, os, re, shlex, subprocess, sys
 from contextlib import redirect_stderr, redirect_stdout
 from html.parser import HTMLParser
+from inspect import signature
 from pathlib import Path
 from shutil import which
 from types import ModuleType
@@ -106,6 +107,16 @@ def test_help(name, width):
     assert '(default: )' not in out and "''" not in out
     assert 'PATH' in out and re.search(r'\bN\b', out)
 
+def test_options_are_called_the_same():
+    "Models, labelled images and results have the same options in every command that takes them"
+    options = {k: set(signature(c.f).parameters) for k,c in all_commands().items()}
+    of_models = {'models','weights','limit','size','mean','std','root','split','seed','device','batch_size','progress'}
+    of_images = {'images','dataset','npy'}
+    for k in ('rank','loss-data','invariance','study'): assert of_models|of_images<=options[k]
+    for k in ('rank','loss-data','study'): assert {'outputs','features','labels'}<=options[k]
+    assert of_models<=options['accuracy']
+    for k,o in options.items(): assert {'csv','json','plot','report','seed'}<=o, k
+
 def test_help_of_all():
     status,out,_ = run('help')
     assert status==0
@@ -131,7 +142,10 @@ refused = {
     'curves {d}/curves.csv': '--by',
     'loss-data --whiten grey': '--whiten must be',
     'loss-data --features {d}/good.npy': '--labels',
-    'loss-data --images {d}': '--models and --images go together',
+    'loss-data --images {d}': '--models goes with one of --images, --dataset and --npy',
+    'loss-data --features {d}/good.npy --labels {d}/y.csv --points 9,90': 'from 1 to 54 (samples that are left',
+    'study correlation --classes 2-20': '--classes must be at most 10',
+    'benchmark openclip --against leep': '--against must be one of n_parameters, source_accuracy, elsewhere, chance',
     'loss-data --outputs a.npz --features {d}/good.npy --labels {d}/y.csv': 'one of --features with --labels, --outputs',
     'loss-data --features {d}/good.npy --labels {d}/noise.csv': 'is not a csv file of UTF-8 text',
     'loss-data --n-points few': '--n-points must be a whole number',
@@ -167,11 +181,26 @@ at_once = [
     'loss-data --images {d}',
     'loss-data --features {d}/nan.npy --labels {d}/y.npy',
     'loss-data --epsilons -1',
+    'loss-data --points 5000',
+    'loss-data --ns 5000',
+    'loss-data --features {d}/x.npy --labels {d}/y.npy --points 4',
+    'loss-data --outputs {d}/saved.npz --points 4',
+    'loss-data --models resnet18 --images {d}/birds --points 4',
+    'rank --features {d}/nan.npy --labels {d}/y.npy',
+    'rank --features {d}/x.npy --labels {d}/same.npy',
+    'rank --features {d}/x.npy --labels {d}/x.npy',
+    'rank --features {d}/y.npy --labels {d}/y.npy',
+    'rank --probs {d}/x.npy --labels {d}/nan.npy',
+    'rank --features {d}/torn.npz --labels {d}/y.npy',
     'study --tasks 2',
     'study correlation --test 1.5',
     'curves --seed -1',
-    'curves --level 2',
+    'curves --coverage 2',
     'benchmark tlll',
+    'benchmark tll --against leap',
+    'study --classes 20',
+    'study --outputs {d}/saved.npz --classes 3',
+    'study --models resnet18 --images {d}/birds --classes 3',
     'accuracy --metrics lepp',
     'accuracy --model resnet18 --known . --new . --mean .5',
     'invariance --metrics lepp',
@@ -201,7 +230,14 @@ for line in json.loads(sys.argv[1]): print(main(line.split()), *(k for k in heav
 """
     (tmp_path/'split'/'train'/'owl').mkdir(parents=True)
     (tmp_path/'split'/'train'/'owl'/'1.png').touch()
-    np.save(tmp_path/'y.npy', np.zeros(3))
+    for name in ('owl/1','owl/2','wren/1','wren/2'):
+        (tmp_path/'birds'/name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path/'birds'/f'{name}.png').touch()
+    np.savez(tmp_path/'saved.npz', features=np.ones((4,2)), labels=[0,1,0,1])
+    (tmp_path/'torn.npz').write_bytes(b'PK')
+    np.save(tmp_path/'x.npy', np.ones((3,2)))
+    np.save(tmp_path/'same.npy', np.zeros(3))
+    np.save(tmp_path/'y.npy', [0,1,0])
     np.save(tmp_path/'nan.npy', np.full((3,2), np.nan))
     (tmp_path/'c.csv').write_text('init,accuracy\na,.5\n')
     lines = json.dumps([o.format(d=tmp_path) for o in at_once])
@@ -287,6 +323,20 @@ def test_outputs_of_other_classes(arrays, monkeypatch):
     assert 'net has 3 outputs, but pets has 2 classes' in err and '--classes' in err
     status,out,_ = run(f'{line} --classes bird,cat,dog --n-boot 0')
     assert status==0 and 'cat 1, dog 1' in out
+    assert 'net gets pixels in [0, 1]' in out
+
+@pytest.mark.filterwarnings('default')
+@pytest.mark.parametrize('line,said', [
+    ('study correlation --tasks 4 --n-boot 100 --limit 50', 'Pearson'),
+    ('loss-data --n-points 2 --n-seeds 1 --train-steps 5 --limit 50', '50 samples, 3 classes')])
+def test_arrays_for_every_command(line, said, arrays):
+    "Features in files, of which some samples are drawn; the next command goes on with them"
+    given = f'--features one={arrays}/good.npy,two={arrays}/bad.npy --labels {arrays}/y.csv'
+    status,out,err = run(f'{line} {given} --no-progress')
+    assert status==0, err
+    text = ' '.join(out.replace('\\\n', ' ').split())
+    assert said in text
+    assert given in text[text.index('Next:'):]
 
 def test_messages_name_options(arrays):
     "What a warning advises is an option"

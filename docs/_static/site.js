@@ -16,3 +16,8 @@ document.addEventListener('DOMContentLoaded', () => {
   const {top, bottom} = here.getBoundingClientRect(), frame = box.getBoundingClientRect()
   if (top < frame.top || bottom > frame.bottom) box.scrollBy({top: top - frame.top - frame.height / 2, behavior: 'instant'})
 })
+
+// An option such as --store stays on one line
+document.addEventListener('DOMContentLoaded', () => {
+  for (const word of document.querySelectorAll('code.literal .pre')) if (word.textContent.length <= 24) word.style.whiteSpace = 'nowrap'
+})

@@ -9,42 +9,39 @@ __all__ = ['named_counts', 'accuracy']
 
 # %% ../../nbs/cli/17_accuracy.ipynb #e76efb81
 from collections.abc import Mapping
-from shlex import quote
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
 from .answers import Answer
-from .common import classifiers, command, names_in, numbers_in, one_thread, read_array
-from .inputs import check_device, check_models, check_names
+from .common import classifiers, command, looked_at, names_in, numbers_in, one_thread, pixels_text
+from .common import read_array
+from .inputs import check_names
 from .labelled import check_answers
-from .names import check_channels, check_images, check_module, check_saved, check_weights
-from .names import existing, predicted_names
+from .names import check_channels, check_images, check_networks, check_saved, existing
+from .names import predicted_names
 
 # %% ../../nbs/cli/17_accuracy.ipynb #47bc25be
 def _check(o):
     "Refuse options that do not go together"
-    given = dict(model=o.model, known=o.known, new=o.new)
+    given = dict(models=o.models, known=o.known, new=o.new)
     saved = o.known_outputs,o.new_outputs
     if any(given.values()) and any(saved):
-        raise ValueError('give --model, --known and --new, or --known-outputs and --new-outputs, not both')
+        raise ValueError('give --models, --known and --new, or --known-outputs and --new-outputs, not both')
     lacking = [f'--{k}' for k,v in given.items() if not v]
     if 0<len(lacking)<3:
-        raise ValueError(f'--model, --known and --new go together; {", ".join(lacking)} is missing')
+        raise ValueError(f'--models, --known and --new go together; {", ".join(lacking)} is missing')
     if any(saved) and not all(saved): raise ValueError('--known-outputs and --new-outputs go together; one is missing')
     if not 0<o.coverage<1: raise ValueError(f'--coverage must be between 0 and 1, got {o.coverage}')
-    if o.n_boot<0 or o.batch_size<1 or o.most<1:
-        raise ValueError('--n-boot must be 0 or more, --batch-size and --most 1 or more')
+    if o.n_boot<0 or o.batch_size<1 or o.limit<1:
+        raise ValueError('--n-boot must be 0 or more, --batch-size and --limit 1 or more')
     for option in ('known','new','known_outputs','new_outputs'): existing(getattr(o, option), option.replace('_', '-'))
     for option in ('known_outputs','new_outputs'):
         for path in names_in(getattr(o, option)): check_saved(path, option.replace('_', '-'))
     check_images(o.known, 'known', empty=True)
-    check_models(o.model, 'model')
-    check_module(o.model, 'model')
-    check_weights(o.model, o.weights)
+    check_networks(o.models, o.weights, o.device)
     check_channels(o.mean, o.std)
     check_names(o.metrics, predicted_names(), 'accuracy')
-    check_device(o.device)
     pairs = len(names_in(o.known_outputs)),len(names_in(o.new_outputs))
     if pairs[0]!=pairs[1]:
         raise ValueError('--known-outputs and --new-outputs must name as many files, one a model, in the same order, '
@@ -87,7 +84,7 @@ class _Material(NamedTuple):
 
 def _own(o):
     "Models and images from the options"
-    where = dict(size=o.size or None, root=o.root, download=True)
+    where = dict(size=o.size or None, root=o.root, split=o.split, download=True)
     known = _known_set(o.known, where, names_in(o.classes) or None)
     new:dict[str,Any] = {}
     for path in names_in(o.new):
@@ -96,7 +93,7 @@ def _own(o):
         new[s.name] = s
     mean = numbers_in(o.mean, 'mean')
     std = numbers_in(o.std, 'std')
-    models = classifiers(o.model, o.weights, mean, std, 'model')
+    models = classifiers(o.models, o.weights, mean, std)
     check_answers(models, known, o.known, names_in(o.classes))
     return _Material(models, known, new)
 
@@ -133,6 +130,8 @@ def _found(a, m, o):
     n = len(m.known.images)+sum(len(s.images) for s in m.new.values())
     models = 'one model' if len(m.models)==1 else f'{len(m.models)} models'
     a.found(f'{models}, one forward pass over {n} images')
+    unlike = pixels_text(o.models, o.mean)
+    if unlike: a.found(unlike)
 
 def _saved(o, a):
     "Outputs of each model from files: labelled and new ones"
@@ -169,10 +168,10 @@ def _predicted(o, a):
     from transfer_metrics.invariance.predicted_accuracy import predicted_accuracy
     run:dict[str,Any] = dict(metrics=names_in(o.metrics) or None, n_boot=o.n_boot, coverage=o.coverage, seed=o.seed)
     if o.known_outputs: return _of_saved(o, a, run)
-    m = _own(o) if o.model else _example(o)
+    m = _own(o) if o.models else _example(o)
     _found(a, m, o)
-    run |= dict(most=o.most, batch_size=o.batch_size, device=o.device or None, progress=o.progress)
-    with one_thread(small=not o.model): return predicted_accuracy(m.models, m.known, m.new, **run)
+    run |= dict(most=o.limit, batch_size=o.batch_size, device=o.device or None, progress=o.progress)
+    with one_thread(small=not o.models): return predicted_accuracy(m.models, m.known, m.new, **run)
 
 # %% ../../nbs/cli/17_accuracy.ipynb #97bfceb0
 def _cell(value, lo, hi):
@@ -230,26 +229,23 @@ def _draw(frame):
 
 def _go_on(o):
     "The command to go on with"
-    if not o.model: return 'transfer-metrics accuracy --model resnet18 --known LABELLED --new UNLABELLED --size 224'
-    shared = dict(weights='DEFAULT', mean='', std='', size=0)
-    given = {k: getattr(o, k) for k,default in shared.items() if getattr(o, k)!=default}
-    options = [f'--models {quote(o.model)}', f'--images {quote(o.known)}', *(f'--{k} {v}' for k,v in given.items())]
-    return ' '.join(['transfer-metrics invariance', *options])
+    if not o.models: return 'transfer-metrics accuracy --models resnet18 --known LABELLED --new UNLABELLED --size 224'
+    return f'transfer-metrics invariance {looked_at(o, o.known)}'
 
 # %% ../../nbs/cli/17_accuracy.ipynb #1ae76ef3
-_groups = {'Models': 'model weights',
-    'Images': 'known new classes mean std size root',
+_groups = {'Models': 'models weights',
+    'Images': 'known new classes limit mean std size root split',
     'Saved outputs': 'known_outputs new_outputs',
-    'Estimates': 'metrics most coverage n_boot'}
-_examples = ['accuracy', 'accuracy --model resnet18 --known photos/test --new incoming --size 224',
+    'Estimates': 'metrics coverage n_boot'}
+_examples = ['accuracy', 'accuracy --models resnet18 --known photos/test --new incoming --size 224',
     'accuracy --known-outputs known.npz --new-outputs new.npz --report accuracy.html']
 
 @command(groups=_groups, examples=_examples, metrics=predicted_names)
 @delegates(Answer.deliver)
 def accuracy(
-    # torchvision classifier, one of another library (timm:resnet50), or module:function or module:function=weights.pth;
-    # several separated by commas
-    model:str='',
+    # torchvision classifiers, others by library (timm:resnet50), or module:function or module:function=weights.pth,
+    # separated by commas
+    models:str='',
     known:str='', # labelled images: folder of one folder for each class, .npy or .npz file, torchvision data set
     new:str='', # images without labels: folder of pictures, .npy or .npz file, torchvision data set; several by commas
     known_outputs:str='', # in place of a model and images: saved Outputs (.npz) on labelled samples, one file a model
@@ -262,9 +258,10 @@ def accuracy(
     std:str='', # of the channels
     size:int=0, # side that pictures are resized and cropped to; 0 leaves them
     root:str='data', # folder of torchvision data sets
+    split:str='test', # part of the torchvision data sets
     device:str='', # where to run the models, such as cuda
     batch_size:int=64, # images in a batch
-    most:int=10_000, # samples of a set that are kept, a random choice
+    limit:int=10_000, # use no more images of a set than these, a random choice
     n_boot:int=200, # resamples of the samples, for intervals; 0 for none
     coverage:float=.95, # nominal coverage of the intervals
     seed:int=0, # of the choice and the resamples

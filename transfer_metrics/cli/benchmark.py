@@ -90,7 +90,11 @@ has beforehand."""
 
 def _check(o):
     "Refuse a name that there is not"
+    from transfer_metrics.datasets.tables import benchmark_rows
     known(o.name, _names(), 'benchmark', 'transfer-metrics help benchmark')
+    there = benchmark_rows(o.name)
+    if o.against and o.against not in there:
+        raise ValueError(f'--against must be one of {", ".join(there)}, got {o.against!r}')
     if o.n_boot!=0: whole(o.n_boot, '--n-boot', 100)
 
 def _next(o, bench):
@@ -131,8 +135,6 @@ def benchmark(
     _check(o)
     from transfer_metrics.model_selection.benchmarks import benchmark as published, judged
     bench = published(name)
-    there = [*bench.scores, *bench.baselines]
-    if against: known(against, there, 'score in --against', f'transfer-metrics benchmark {name}')
     run:dict[str,Any] = dict(n_boot=n_boot, seed=seed)
     found = judged(bench, statistics=_statistics, **run)
     difference = _difference(bench, found, run)

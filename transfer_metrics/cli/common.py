@@ -6,7 +6,8 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/common.html.md"""
 
 # %% auto #0
 __all__ = ['commands', 'Command', 'command', 'unnamed', 'write', 'names_in', 'numbers_in', 'range_in', 'as_options', 'read_array',
-           'limited', 'share_of', 'saved_outputs', 'own_model', 'classifiers', 'one_thread']
+           'limited', 'share_of', 'saved_outputs', 'own_model', 'as_given', 'looked_at', 'pixels_text', 'classifiers',
+           'one_thread']
 
 # %% ../../nbs/cli/02_common.ipynb #88b4bcbf
 import re
@@ -14,6 +15,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
+from textwrap import shorten
 from typing import Any, NamedTuple
 from ..model_names import libraries, library_of
 
@@ -116,11 +119,12 @@ def read_array(
 def limited(
     out:Any, # `Outputs` with labels
     n:int, # How many samples, `0` for all
+    seed:int=0, # Of the choice
 ) -> Any: # `Outputs`
     "A choice of samples that keeps the share of each class"
     from transfer_metrics.samples import stratified_subset
     if not n: return out
-    chosen = stratified_subset(out.labels, n)
+    chosen = stratified_subset(out.labels, n, seed=seed)
     return out.subset(chosen)
 
 def share_of(
@@ -137,6 +141,7 @@ def share_of(
 def saved_outputs(
     files:Iterable[str], # What `Outputs.save` wrote
     limit:int, # How many samples, `0` for all
+    seed:int=0, # Of their choice
 ) -> dict[str,Any]: # `Outputs` by name of the file
     "Outputs from files"
     from transfer_metrics.models import Outputs
@@ -147,7 +152,7 @@ def saved_outputs(
     if len(outs)<len(paths):
         names = ', '.join(p.stem for p in paths)
         raise ValueError(f'the names of --outputs must differ, got {names}')
-    return {k: share_of(limited(o, limit)) for k,o in outs.items()}
+    return {k: share_of(limited(o, limit, seed)) for k,o in outs.items()}
 
 # %% ../../nbs/cli/02_common.ipynb #92ca8334
 def _weights_in(path):
@@ -166,8 +171,9 @@ def _with_weights(model, path):
     try:
         named = {k.removeprefix('module.'): v for k,v in state.items()}
         model.load_state_dict(named)
-    except (RuntimeError, AttributeError) as e: raise ValueError(
-        f'the weights in {path} do not fit the model: {e}') from None
+    except (RuntimeError, AttributeError) as e:
+        why = shorten(str(e), 240, placeholder=' ...')
+        raise ValueError(f'the weights in {path} do not fit the model: {why}') from None
     return model
 
 def own_model(
@@ -207,6 +213,36 @@ def _of_library(spec, weights, norm):
     from transfer_metrics.adapters import FromPixels, open_model
     adapted = open_model(spec, pretrained=weights.lower()!='none')
     return adapted.name, nn.Sequential(*norm, adapted.model) if norm else FromPixels(adapted)
+
+def as_given(
+    o:Any, # Options of a command
+    usual:Mapping[str,Any], # Those that are told, as they are where nothing is given
+) -> str: # '' where all are as usual
+    "Options as the command line takes them, those that are not as usual"
+    changed = {k: getattr(o, k) for k,v in usual.items() if getattr(o, k)!=v}
+    return ' '.join(f'--{k.replace("_", "-")} {quote(str(v))}' for k,v in changed.items())
+
+def looked_at(
+    o:Any, # Options of a command
+    images:str, # What the models look at
+    option:str='images', # Which option names it in the other command
+) -> str: # Options of another command
+    "The same models on the same images, as another command takes them"
+    usual = dict(weights='DEFAULT', mean='', std='', size=0, root='data')
+    if not Path(images).exists(): usual['split'] = '' # which the other command may take to be another
+    return f'--models {quote(o.models)} --{option} {quote(images)} {as_given(o, usual)}'.rstrip()
+
+def pixels_text(
+    names:str, # Models, separated by commas
+    mean:str, # As of `--mean`
+) -> str: # '' where there is none, or they are normalised
+    "What models of one's own get to see, for nothing says how they want it"
+    named = (k.split('=')[0] for k in names_in(names) if library_of(k) not in libraries)
+    own = [k.partition(':')[2] for k in named if ':' in k]
+    if mean or not own: return ''
+    one = len(own)==1
+    return (f'{", ".join(own)} {"gets" if one else "get"} pixels in [0, 1]: if {"it was" if one else "they were"} '
+            'trained on normalised images, say so with --mean and --std')
 
 def classifiers(
     names:str, # torchvision models, `library:NAME` or `module:function=weights`, separated by commas

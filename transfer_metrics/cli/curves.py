@@ -127,11 +127,11 @@ def _shown(table):
     shown = table.assign(value=text)[['metric','value','unit']]
     return shown.set_index('metric').rename_axis(None)
 
-def _show(a, table, level, embedded):
+def _show(a, table, coverage, embedded):
     "The table with its notes"
     common,own = _common_reasons(table)
     what = 'What transfer gives on noisy digits' if embedded else 'What transfer gives'
-    ends = f', with {100*level:g} % intervals' if table.lo.notna().any() else ''
+    ends = f', with {100*coverage:g} % intervals' if table.lo.notna().any() else ''
     a.table(f'{what}{ends}', _shown(table))
     for text in common: a.note(text)
     for name,text in zip(table.metric, own, strict=True):
@@ -149,7 +149,7 @@ _choices = dict(direction=('max','min'), start=('zero','first'))
 def _check(o):
     "Refuse what does not go together before anything is read"
     if o.n_boot<0: raise ValueError(f'--n-boot must be 0 or more, got {o.n_boot}')
-    if not 0<o.level<1: raise ValueError(f'--level must be between 0 and 1, got {o.level}')
+    if not 0<o.coverage<1: raise ValueError(f'--coverage must be between 0 and 1, got {o.coverage}')
     if o.transfer and not o.base: raise ValueError('give the file of learning without transfer as well')
     for k,among in _choices.items():
         value = getattr(o, k)
@@ -180,7 +180,7 @@ def _open_ends(table):
     if not np.isinf(finite[['lo','hi']].to_numpy(float)).any(): return ''
     return 'inf: in some resamples one of the curves never reaches a level of the other'
 
-_groups = {'Columns': 'n perf run by without', 'Reading': 'direction start n_boot level seed'}
+_groups = {'Columns': 'n perf run by without', 'Reading': 'direction start n_boot coverage seed'}
 _examples = ['curves', 'curves scratch.csv pretrained.csv --start first',
     'curves all.csv --n train_size --perf accuracy --run seed --by init']
 
@@ -198,7 +198,7 @@ def curves(
     # data that levels at or below the first value cost: zero for none, first for the smallest size
     start:str='zero',
     n_boot:int=10000, # bootstrap resamples of the runs
-    level:float=.95, # coverage of the intervals
+    coverage:float=.95, # nominal coverage of the intervals
     seed:int=0, # for the resamples
     progress:bool=True, # show progress
     **files:str # where results are written: `csv`, `json`, `plot` and `report`
@@ -219,9 +219,9 @@ def curves(
         pair = list(digits_curves())
         names = ['from scratch','pretrained']
     a.found(_found(pair, names))
-    table = compare_curves(*pair, n_boot=n_boot, coverage=level, seed=seed, progress=progress)
+    table = compare_curves(*pair, n_boot=n_boot, coverage=coverage, seed=seed, progress=progress)
     a.data('comparison', table)
-    _show(a, table, level, embedded=not base)
+    _show(a, table, coverage, embedded=not base)
     a.figure('Learning without and with transfer, and what lies between', lambda: plot_transfer(*pair).figure)
     for text in saving_words(table): a.say(text)
     counts = ' and '.join(str(len(c.runs)) for c in pair)

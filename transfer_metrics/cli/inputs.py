@@ -240,6 +240,7 @@ def check_finite(
     import numpy as np
     for k,o in arrays.items():
         if o.dtype.kind not in 'biuf': raise ValueError(f'{k} must hold numbers, it holds {o.dtype}')
+        if o.ndim!=2: raise ValueError(f'{k} must be [n, d], a row a sample, got shape {o.shape}')
         rows = np.isfinite(o).reshape(len(o), -1).all(axis=1)
         if rows.all(): continue
         raise ValueError(f'{k} must be finite, got NaN or infinity, first in row {rows.argmin()}; remove such rows, '

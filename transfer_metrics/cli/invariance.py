@@ -10,17 +10,16 @@ __all__ = ['invariance']
 # %% ../../nbs/cli/06_invariance.ipynb #2d3072d7
 import math
 from collections.abc import Mapping
-from shlex import quote
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
 from .accuracy import named_counts
 from .answers import Answer
-from .common import classifiers, command, names_in, numbers_in, one_thread, unnamed, write
-from .inputs import check_device, check_models, check_names, configured
-from .labelled import check_answers
-from .names import check_channels, check_images, check_module, check_weights, existing
-from .names import label_free_names
+from .common import classifiers, command, looked_at, names_in, numbers_in, one_thread, pixels_text
+from .common import unnamed, write
+from .inputs import check_names, configured
+from .labelled import check_answers, given_images
+from .names import check_channels, check_images, check_networks, existing, label_free_names
 from .plan import asked, fewer, less, lasting, passes, planned, timed, views
 
 # %% ../../nbs/cli/06_invariance.ipynb #a1689912
@@ -73,7 +72,7 @@ def _own(o, metrics, a):
     from transfer_metrics.invariance.domains import floats, interior_domain
     from transfer_metrics.invariance.recipes import fit_heads, one_set
     models = classifiers(o.models, o.weights, numbers_in(o.mean, 'mean'), numbers_in(o.std, 'std'))
-    where = dict(size=o.size or None, root=o.root, download=True)
+    where = dict(size=o.size or None, root=o.root, split=o.split, download=True)
     base = _base(o, where, a)
     check_answers(models, base, o.images, advice='an empty folder stands for a class without images')
     exterior = _exterior(o, where)
@@ -90,6 +89,8 @@ def _own(o, metrics, a):
     n = passes(plan, len(base.images), len(exterior), each)
     _work(a, m, n, f', {lasting(seconds*n)}')
     if plan!=asked(o): a.found(less(plan))
+    unlike = pixels_text(o.models, o.mean)
+    if unlike: a.found(unlike)
     return m,plan
 
 # %% ../../nbs/cli/06_invariance.ipynb #ff02ee7a
@@ -206,7 +207,7 @@ _reading = (
 
 # %% ../../nbs/cli/06_invariance.ipynb #4d31b077
 _groups = {'Models': 'models weights',
-    'Image sets': 'images exterior source train limit mean std size root',
+    'Image sets': 'images dataset root split npy exterior source train limit mean std size',
     'What is measured': 'metrics interior permutations minutes'}
 _examples = ['invariance',
     'invariance --models resnet18 --images photos/test --exterior photos/rain,photos/night --size 224',
@@ -220,8 +221,11 @@ def invariance(
     models:str='',
     # pretrained weights of torchvision classifiers: DEFAULT, a name such as IMAGENET1K_V1, or none
     weights:str='DEFAULT',
-    # labelled images, from which the interior sets are made: folder, .npy or .npz file, torchvision data set
+    # labelled images, from which the interior sets are made: folder of one folder for each class, .npy or .npz file,
+    # torchvision data set
     images:str='',
+    dataset:str='', # or the name of a torchvision data set, such as CIFAR10 or Flowers102
+    npy:str='', # or a folder with data.npy and labels.npy
     interior:int=0, # number of interior sets; 0: 60, or fewer where that takes longer than --minutes
     # image sets to try the fit on, separated by commas: folders (of folders), files, torchvision data sets
     exterior:str='',
@@ -236,6 +240,7 @@ def invariance(
     std:str='', # of the channels
     size:int=0, # side that pictures are resized and cropped to; 0 leaves them
     root:str='data', # folder of torchvision data sets
+    split:str='test', # part of the torchvision data sets
     device:str='', # where to run the models, such as cuda
     batch_size:int=256, # images in a batch
     n_boot:int=2000, # resamples of the image sets, for intervals
@@ -263,7 +268,7 @@ def invariance(
     for k,t in dict(metrics=frame, fits=scores, predictions=found).items(): a.data(k, t)
     a.figure('Accuracy against each metric, with the lines', lambda: plot_fits(frame, m.interior.names)[0,0].figure)
     _answer(a, frame, scores, found, best, m)
-    if o.models: a.next(f'transfer-metrics accuracy --model {o.models} --known {quote(o.images)} --new UNLABELLED')
+    if o.models: a.next(f'transfer-metrics accuracy {looked_at(o, o.images, "known")} --new UNLABELLED')
     else: a.next('transfer-metrics invariance --models resnet18 --images LABELLED --exterior OTHERS --size 224')
     a.page('cli/invariance.html')
     if o.fits: write(o.fits, scores.to_csv(index=False))
@@ -271,6 +276,7 @@ def invariance(
 
 def _check(o):
     "Refuse options that make no sense"
+    o.images = given_images(o)
     if o.interior and o.interior<3:
         raise ValueError(f'--interior must be at least 3 sets to fit a line, got {o.interior}')
     if o.limit<0 or o.minutes<=0: raise ValueError('--limit must be 0 or more and --minutes above 0')
@@ -283,12 +289,9 @@ def _check(o):
     if o.models and not o.images:
         raise ValueError('--models needs --images, labelled images from which the interior sets are made')
     if not o.models and any((o.images, o.exterior, o.source, o.train)):
-        raise ValueError('--images, --exterior, --source and --train need --models')
+        raise ValueError('--images, --dataset, --npy, --exterior, --source and --train need --models')
     for option in ('images','exterior','source','train'): existing(getattr(o, option), option)
     check_images(o.images, 'images', empty=True)
     check_names(o.metrics, label_free_names(), 'invariance')
-    check_models(o.models)
-    check_module(o.models)
-    check_weights(o.models, o.weights)
+    check_networks(o.models, o.weights, o.device)
     check_channels(o.mean, o.std)
-    check_device(o.device)

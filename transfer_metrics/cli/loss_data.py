@@ -9,39 +9,33 @@ __all__ = ['loss_data']
 
 # %% ../../nbs/cli/05_loss_data.ipynb #5def0c0c
 from functools import partial
-from shlex import quote
 from types import SimpleNamespace
 from typing import Any
 from fastcore.meta import delegates
 from .answers import Answer
-from .common import command, names_in, numbers_in, saved_outputs, unnamed, write
-from .inputs import check_device, check_file, check_finite, check_models, check_rows, files_in
-from .inputs import metric_args, read_file
-from .labelled import LabelledImages, found_text, model_outputs
-from .names import check_module, check_saved, check_weights
+from .amounts import check_sizes, digits_counts, label_counts, saved_counts
+from .common import as_given, command, names_in, numbers_in, saved_outputs, unnamed, write
+from .inputs import metric_args
+from .labelled import LabelledImages, found_text, given_arrays, given_outputs, images_of
+from .labelled import model_outputs
+from .names import check_networks, check_saved
 from .words import estimate_text, need_words
 
 # %% ../../nbs/cli/05_loss_data.ipynb #f8f25607
 def _own(o): return bool(o.features or o.outputs or o.models)
 
-def _in_files(o, files):
-    "Features by name, and labels"
-    x = {k: read_file(p, 'features') for k,p in files.items()}
-    y = read_file(o.labels, 'labels')
-    called = {f'--features {k}': v for k,v in x.items()}
-    check_rows(called, y, o.labels)
-    check_finite(called)
-    return x,y
+def _outputs(o, given, found):
+    "Outputs of networks on images, from files of them, or of arrays"
+    if given: return given_outputs(given, o.limit, o.seed)
+    if o.outputs: return saved_outputs(names_in(o.outputs), o.limit, o.seed)
+    run = dict(layer=o.layer or None, device=o.device or None, progress=o.progress)
+    enough = partial(check_sizes, o)
+    return model_outputs(o.models, o.weights, images_of(o), 64, found=found, counted=enough, **run)
 
-def _data_of(o): return LabelledImages('', 'data', '', o.images, '', 0)
-
-def _seen(o, found):
-    "Features of networks on images or of saved outputs, by name, and the labels that all of them have"
+def _seen(o, given, found):
+    "Features by name, and the labels that all of them have"
     import numpy as np
-    if o.outputs: outs = saved_outputs(names_in(o.outputs), 0)
-    else:
-        run = dict(layer=o.layer or None, device=o.device or None, progress=o.progress)
-        outs = model_outputs(o.models, o.weights, _data_of(o), 64, found=found, **run)
+    outs = _outputs(o, given, found)
     for k,out in outs.items():
         if isinstance(out, Exception): raise ValueError(f'{k}: {out}')
         if out.features is None or out.labels is None: raise ValueError(f'{k} must have features and labels')
@@ -50,23 +44,25 @@ def _seen(o, found):
         raise ValueError('--outputs must be of the same samples in the same order, their labels differ')
     return {k: out.features for k,out in outs.items()},first
 
-def _given(o, files, found):
+def _material(o, given, found):
     "Features by name, labels, and what they are in words"
-    if not _own(o): return _embedded()
-    x,y = _in_files(o, files) if o.features else _seen(o, found)
+    if not _own(o): return _embedded(o.limit, o.seed)
+    x,y = _seen(o, given, found)
     return x,y,''
 
-def _embedded():
+def _embedded(limit, seed):
     "Three representations of digits, labels, and what they are in words"
     import numpy as np
     from sklearn.datasets import load_digits
     from transfer_metrics.loss_data.representations import pca_repr, random_repr
+    from transfer_metrics.samples import stratified_subset
     d = load_digits()
-    pixels = (d.data/16).astype(np.float32)
+    some = stratified_subset(d.target, limit or len(d.target), seed=seed)
+    pixels = (d.data[some]/16).astype(np.float32)
     x = {'pixels': pixels}
     x['PCA 8'] = pca_repr(pixels, 8)(pixels)
     x['random 8'] = random_repr((64,), 8)(pixels)
-    return x,d.target,' of the embedded digits'
+    return x,d.target[some],' of the embedded digits'
 
 # what arguments are where they are left out, for data of your own and for the embedded digits: minutes, not hours
 _of_own = dict(hidden=(128,), train_steps=1000, lr=1e-3)
@@ -97,15 +93,20 @@ def _check_data(o):
         raise ValueError('give one of --features with --labels, --outputs, or --models with --images')
     if bool(o.features)!=bool(o.labels):
         raise ValueError('give --features and --labels, or neither for the embedded digits')
-    if bool(o.models)!=bool(o.images):
-        raise ValueError('--models and --images go together, such as --models resnet18 --images pictures, where '
-                         'pictures holds a folder of images for each class')
+    if bool(o.models)!=bool(o.images or o.dataset or o.npy):
+        raise ValueError('--models goes with one of --images, --dataset and --npy, such as --models resnet18 --images '
+                         'pictures, where pictures holds a folder of images for each class')
+    if o.limit<0: raise ValueError(f'--limit must be 0 or more, got {o.limit}')
     if o.layer and not o.models: raise ValueError('--layer needs --models: files have their features already')
-    check_models(o.models)
-    check_module(o.models)
-    check_weights(o.models, o.weights)
-    if o.models: _data_of(o).check()
+    check_networks(o.models, o.weights, o.device)
+    if o.models: images_of(o).check()
     for path in names_in(o.outputs): check_saved(path)
+
+def _counts(o, given):
+    "Samples by class, `None` where they are known only after loading"
+    if given: return label_counts(given.labels)
+    if o.outputs: return saved_counts(names_in(o.outputs)[0])
+    return images_of(o).counts() if o.models else digits_counts()
 
 def _check_training(o):
     "Refuse numbers that nothing can be trained with"
@@ -116,7 +117,7 @@ def _check_training(o):
         raise ValueError(f'--hidden must be sizes of 1 and more, got {o.hidden}')
 
 def _check(o):
-    "Refuse options, names and files that there are not, before anything is read; the files of features"
+    "Refuse options, names and files that there are not, before anything is computed; what files of features hold"
     for k,among in _choices.items():
         value = getattr(o, k)
         if value not in among: raise ValueError(f'--{k} must be {", ".join(among)}, got {value!r}')
@@ -132,20 +133,17 @@ def _check(o):
         path = getattr(o, k)
         if path and not path.endswith(ending):
             raise ValueError(f'--{k} must name a file that ends in {ending}, got {path}')
-    files = files_in(o.features, 'features')
-    if o.labels: check_file(o.labels, 'labels')
-    check_device(o.device)
-    return files
+    given = given_arrays(dict(features=o.features), o.labels) if o.features else None
+    if o.points or o.ns: check_sizes(o, _counts(o, given))
+    return given
 
 def _sizes(o, y):
     "Training sizes, and those to report"
     from transfer_metrics.loss_data.sampling import curve_points, split_rows
+    check_sizes(o, label_counts(y))
     own = numbers_in(o.points, 'points', int)
     at = numbers_in(o.ns, 'ns', int)
     train,*_ = split_rows(y, seed=o.seed)
-    largest = max(own, default=len(train))
-    if at and not 1<=min(at)<=max(at)<=largest:
-        raise ValueError(f'--ns must be from 1 to {largest}, the largest training size, got {o.ns}')
     return curve_points(len(train), n_points=o.n_points, points=own or None),at
 
 def _training(o):
@@ -165,9 +163,8 @@ def _work(x, points, o, training):
 def _next(o):
     "The command to go on with"
     if not _own(o): return 'transfer-metrics loss-data --models resnet18,resnet50 --images FOLDER'
-    named = {k: getattr(o, k) for k in ('features','labels','outputs','models','images','layer')}
-    if o.models and o.weights!='DEFAULT': named['weights'] = o.weights
-    given = ' '.join(f'--{k} {quote(v)}' for k,v in named.items() if v)
+    usual = dict(features='', labels='', outputs='', models='', weights='DEFAULT', layer='')
+    given = as_given(o, usual|LabelledImages._field_defaults)
     if o.n_seeds<10: return f'transfer-metrics loss-data {given} --n-seeds 10 --store losses.csv'
     return f'transfer-metrics loss-data {given} --report needs.html'
 
@@ -186,6 +183,7 @@ def _report(a, o, df, metrics, x, what, training, at, eps):
     a.data('curve', df)
     title = f'{o.probe}{what}: losses in nats, {o.n_seeds} seeds, sums by the {o.edge} edge'
     a.table(title, unnamed(metrics_table(metrics)))
+    if o.edge!='loglog': a.note('eSC is the size that was measured there; the answer below is read between the sizes')
     ends = 'with 95 % intervals over seeds' if o.n_seeds>1 else 'one seed, no intervals'
     a.table(f'Loss and description length, {ends}', _intervals(metrics, list(x)))
     a.figure('Loss on held-out samples against the number of labels', lambda: _draw(df, at, eps))
@@ -197,7 +195,8 @@ def _report(a, o, df, metrics, x, what, training, at, eps):
     a.next(_next(o))
     a.page('cli/loss_data.html')
 
-_groups = {'Data': 'features labels models weights layer images outputs',
+_groups = {'Models': 'models weights layer outputs features',
+    'Labelled data': 'images dataset root split npy labels limit size mean std',
     'Probe': 'probe hidden train_steps lr batch_size whiten matmul device',
     'Sizes': 'n_points points n_seeds seed store', 'Reading': 'ns epsilons edge'}
 _examples = ['loss-data', 'loss-data --models resnet18,mobilenet_v3_small --images photos/train',
@@ -207,17 +206,26 @@ _examples = ['loss-data', 'loss-data --models resnet18,mobilenet_v3_small --imag
 @command(groups=_groups, examples=_examples, metrics=partial(metric_args, 'loss_data'))
 @delegates(Answer.deliver)
 def loss_data(
-    # files of features [n, d], one a representation, separated by commas, each as it is or as name=file: .npy, .npz,
-    # .csv or .parquet
-    features:str='',
-    labels:str='', # file of labels [n]
-    # or torchvision models, others by library (timm:resnet50), or module:function=weights.pth, separated by commas;
-    # with --images
+    # torchvision models, others by library (timm:resnet50, hf:facebook/dinov2-small), or module:function=weights.pth,
+    # separated by commas; needs --images, --dataset or --npy
     models:str='',
-    weights:str='DEFAULT', # pretrained weights of torchvision models: DEFAULT, a name, or none
+    weights:str='DEFAULT', # pretrained weights of torchvision models: DEFAULT, a name such as IMAGENET1K_V1, or none
     layer:str='', # module of the models whose input are the features; by default the last linear layer
-    images:str='', # folder with one folder of images for each class
     outputs:str='', # or saved Outputs (.npz files or folders), separated by commas
+    # or files of features [n, d], one a representation, separated by commas, each as it is or as name=file: .npy, .npz,
+    # .csv or .parquet; with --labels
+    features:str='',
+    # labelled images: folder of one folder for each class, .npy or .npz file, torchvision data set
+    images:str='',
+    dataset:str='', # torchvision data set, such as CIFAR10 or Flowers102, downloaded if it is not there
+    root:str='data', # folder of torchvision data sets
+    split:str='train', # part of the torchvision data set
+    npy:str='', # folder with data.npy and labels.npy
+    labels:str='', # file of labels [n]
+    limit:int=0, # use this many samples, with the share of each class kept; 0 for all
+    size:int=0, # side that pictures are resized and cropped to for models of your own; 0 leaves them
+    mean:str='', # of the channels, to normalise images with for models of your own
+    std:str='', # of the channels
     probe:str='mlp', # what learns on top: mlp or linear
     # sizes of the hidden layers of the mlp; by default 128 (64 for the embedded digits), reprieve's: 512,512
     hidden:str='',
@@ -234,7 +242,7 @@ def loss_data(
     ns:str='', # training sizes to report; by default the largest
     epsilons:str='1,0.5,0.1', # losses to reach, in nats
     edge:str='right', # sums by the right edge, as reprieve, the left edge, or loglog
-    seed:int=0, # of the split and of the networks
+    seed:int=0, # of the split, of the networks, and of the samples that --limit chooses
     curve:str='', # write the loss-data curves to this csv file
     latex:str='', # write the table in LaTeX to this file
     progress:bool=True, # show progress
@@ -246,8 +254,8 @@ def loss_data(
     a = Answer('loss-data', options)
     eps = numbers_in(epsilons, 'epsilons')
     training = _training(o)
-    paths = _check(o)
-    x,y,what = _given(o, paths, a.found)
+    given = _check(o)
+    x,y,what = _material(o, given, a.found)
     text = found_text(y, 'samples')
     from transfer_metrics.loss_data.estimator import loss_data_curve
     from transfer_metrics.loss_data.metrics import compute_metrics

@@ -6,7 +6,8 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/names.html.md"""
 
 # %% auto #0
 __all__ = ['estimator_names', 'label_free_names', 'predicted_names', 'weight_names', 'check_weights', 'dataset_names', 'existing',
-           'check_dataset', 'check_module', 'check_saved', 'check_images', 'check_channels', 'check_choices']
+           'check_dataset', 'check_module', 'check_saved', 'check_images', 'check_channels', 'check_networks',
+           'check_choices']
 
 # %% ../../nbs/cli/19_names.ipynb #34617930
 import ast
@@ -18,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from ..checks import known
 from .common import names_in, numbers_in
-from .inputs import metric_args
+from .inputs import check_device, check_models, metric_args
 from ..model_names import libraries
 
 # %% ../../nbs/cli/19_names.ipynb #45c8752a
@@ -170,6 +171,18 @@ def check_channels(
     counts = [len(numbers_in(o, k)) for k,o in dict(mean=mean, std=std).items()]
     if counts[0]!=counts[1]:
         raise ValueError(f'--mean and --std must have one number a channel each, got {counts[0]} and {counts[1]}')
+
+def check_networks(
+    models:str, # Names of torchvision models, `library:NAME` or `module:function=weights`, separated by commas
+    weights:str, # Of torchvision models: a name, or `none`
+    device:str='', # Where they run, '' for the default
+    option:str='models', # Which option names them
+) -> None: # Nothing, or `ValueError`
+    "Refuse models, weights and devices that there are not"
+    check_models(models, option)
+    check_module(models, option)
+    check_weights(models, weights)
+    check_device(device)
 
 def check_choices(
     text:str, # Names, separated by commas

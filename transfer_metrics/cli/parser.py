@@ -20,9 +20,12 @@ from typing import NoReturn
 _files = 'csv','json','plot','report','curve','latex','fits'
 _places = 'images','outputs','exterior','source','train','known','new' # or what ends in these
 
+_numbers = 'points','hidden','ns','epsilons','mean','std' # several, separated by commas
+
 def _metavar(name, kind, text):
     "What an option takes"
-    if kind in (int,float): return 'N'
+    if kind in (int,float) or 'a number or' in text: return 'N'
+    if name in _numbers: return 'N,N'
     if name.split('_')[-1] in _places: return 'PATH'
     return 'PATH' if re.search(r'\b(files?|folders?)\b', text) else 'NAME'
 
@@ -88,7 +91,10 @@ def parser_of(
     titles = _titles(groups or {})
     docs = docments(f, full=True, returns=False, eval_str=True)
     at = {k: p.add_argument_group(k) for k in ['Arguments',*(groups or {}),'Options','Results']}
-    for name,doc in docs.items():
+    places = list(titles)
+    def place_of(name): return places.index(name) if name in places else len(places)
+    for name in sorted(docs, key=place_of): # in the order of its group
+        doc = docs[name]
         if doc.kind.name=='VAR_KEYWORD': continue
         place = 'Arguments' if name in positional else titles.get(name, 'Options')
         _add(at[place], name, doc, name in positional)

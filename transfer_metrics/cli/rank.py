@@ -10,27 +10,26 @@ __all__ = ['rank']
 # %% ../../nbs/cli/03_rank.ipynb #3ec7ad73
 from math import isnan
 from pathlib import Path
-from shlex import quote
 from types import SimpleNamespace
 from fastcore.meta import delegates
 from .answers import Answer
 from .intervals import interval_words, show_p_best, with_ends
-from .common import as_options, command, names_in, saved_outputs, share_of
-from .inputs import check_device, check_models, check_names, files_in, score_names
-from .labelled import LabelledImages, found_in, given_outputs, model_outputs, paired_files
-from .labelled import run_device
-from .names import check_dataset, check_module, check_saved, check_weights
+from .common import as_given, as_options, command, names_in, saved_outputs, share_of
+from .inputs import check_names, score_names
+from .labelled import LabelledImages, found_in, given_arrays, given_outputs, images_of
+from .labelled import model_outputs, run_device
+from .names import check_networks, check_saved
 from .tables import told
 from .words import accuracy_words, estimate_text, ranking_words
 
 # %% ../../nbs/cli/03_rank.ipynb #58473200
-def _halves(outs):
+def _halves(outs, seed):
     "The same halves of all outputs"
     from transfer_metrics.experiments.recipes import stratified_halves
     if not outs: raise ValueError('--retrain needs at least one model whose forward pass succeeds')
     if len(set(map(len, outs.values())))>1:
         raise ValueError('--retrain needs outputs of all models on the same samples')
-    return stratified_halves(outs)
+    return stratified_halves(outs, seed=seed)
 
 def _allowed(metrics, outs):
     "The metrics asked for; without a choice, or with 'all', those that the outputs allow"
@@ -77,7 +76,7 @@ def _scored(outs, test, o, source_accuracy, progress):
     full = None
     if o.retrain or test is not None: full = {k: of_all(o) for k,o in outs.items()}
     if o.retrain and test is None:
-        full,test = _halves(full)
+        full,test = _halves(full, o.seed)
         outs = {k: share_of(o) for k,o in full.items()}
     fs = ranking.metric_functions(_allowed(o.metrics, outs))
     fs = _shrunk(fs, o.shrinkage)
@@ -167,12 +166,10 @@ def _next(o):
     "The command to go on with"
     if not (o.models or o.outputs or o.probs or o.features):
         return 'transfer-metrics rank --models resnet18,resnet50 --images FOLDER'
-    given = {k: v for k,v in vars(o).items() if isinstance(v, str) and v and k not in ('csv','json','plot','report')}
-    if given['weights']=='DEFAULT' or not o.models: del given['weights']
-    data = {'root': 'data', 'split': 'train'}
-    kept = [f'--{k} {quote(v)}' for k,v in given.items() if data.get(k)!=v]
-    if not o.retrain: return ' '.join(['transfer-metrics rank', *kept, '--retrain'])
-    return ' '.join(['transfer-metrics rank', *kept, '--retrain', '--report ranking.html'])
+    usual = dict(models='', weights='DEFAULT', layer='', outputs='', features='', probs='', labels='')
+    usual |= LabelledImages._field_defaults | dict(metrics='', shrinkage='', device='', store='')
+    more = '--retrain --report ranking.html' if o.retrain else '--retrain'
+    return f'transfer-metrics rank {as_given(o, usual)} {more}'
 
 def _report(a, scores, train, test, what, o):
     "The tables, the answer and the files"
@@ -193,7 +190,7 @@ def _report(a, scores, train, test, what, o):
 
 # %% ../../nbs/cli/03_rank.ipynb #5c4bad81
 def _check(o):
-    "Refuse what does not go together, and names and files that there are not; returns the files of arrays"
+    "Refuse what does not go together, and names and files that there are not; returns what files of arrays hold"
     if min(o.limit, o.workers)<0 or o.batch_size<1:
         least = '--limit and --workers must be 0 or more, --batch-size 1 or more'
         raise ValueError(f'{least}, got {o.limit}, {o.workers} and {o.batch_size}')
@@ -211,37 +208,30 @@ def _check(o):
     if o.shrinkage not in ('','none','ledoit_wolf'):
         raise ValueError(f'--shrinkage must be ledoit_wolf or none, got {o.shrinkage!r}')
     check_names(o.metrics, score_names(), 'rank')
-    check_models(o.models)
-    check_module(o.models)
-    check_weights(o.models, o.weights)
-    check_dataset(o.dataset)
+    check_networks(o.models, o.weights, o.device)
     for path in names_in(o.outputs): check_saved(path)
-    if o.models: _data_of(o).check()
-    files = paired_files(dict(features=o.features, probs=o.probs)) if arrays else {}
-    if arrays: files_in(o.labels, 'labels')
-    check_device(o.device)
-    return files
+    if o.models: images_of(o).check()
+    return given_arrays(dict(features=o.features, probs=o.probs), o.labels) if arrays else None
 
-def _data_of(o): return LabelledImages(o.dataset, o.root, o.split, o.images, o.npy, o.limit)
-
-def _seen_by(o, files, found, progress):
+def _seen_by(o, given, found, progress):
     "Outputs of the models, and of the embedded ones those on test data and their source accuracies as well"
     from transfer_metrics.experiments.recipes import digits_outputs
     run = dict(batch_size=o.batch_size, device=run_device(o.device), progress=progress)
     if o.models:
         run |= dict(found=found, layer=o.layer or None, store=o.store, sizes=o.sizes, workers=o.workers)
-        return model_outputs(o.models, o.weights, _data_of(o), memory=None if o.memory<0 else o.memory, **run),None,None
+        memory = None if o.memory<0 else o.memory
+        return model_outputs(o.models, o.weights, images_of(o), memory=memory, **run),None,None
     test = accuracy = None
-    if o.outputs: outs = saved_outputs(names_in(o.outputs), o.limit)
-    elif files: outs = given_outputs(files, o.labels, o.limit)
+    if o.outputs: outs = saved_outputs(names_in(o.outputs), o.limit, o.seed)
+    elif given: outs = given_outputs(given, o.limit, o.seed)
     else: outs,test,accuracy = digits_outputs(limit=o.limit, **run)
     text = found_in(outs)
     if text: found(text)
     return outs,test,accuracy
 
 _groups = {'Models': 'models weights layer outputs features probs',
-    'Labelled data': 'dataset root split images npy labels limit',
-    'Scores': 'metrics shrinkage interval retrain', 'Going on': 'store memory'}
+    'Labelled data': 'images dataset root split npy labels limit size mean std',
+    'Scores': 'metrics shrinkage interval retrain seed', 'Going on': 'store memory'}
 _examples = ['rank', 'rank --models resnet18,vit_b_16 --images photos/train --retrain',
     'rank --features resnet=r.npy,vit=v.npy --labels y.csv --report ranking.html']
 
@@ -249,14 +239,15 @@ _examples = ['rank', 'rank --models resnet18,vit_b_16 --images photos/train --re
 @delegates(Answer.deliver)
 def rank(
     # torchvision models, others by library (timm:resnet50, hf:facebook/dinov2-small), or module:function=weights.pth,
-    # separated by commas; needs --dataset, --images or --npy
+    # separated by commas; needs --images, --dataset or --npy
     models:str='',
     weights:str='DEFAULT', # pretrained weights of torchvision models: DEFAULT, a name such as IMAGENET1K_V1, or none
     layer:str='', # module of the models whose input are the features; by default the last linear layer
+    # labelled images: folder of one folder for each class, .npy or .npz file, torchvision data set
+    images:str='',
     dataset:str='', # torchvision data set, such as CIFAR10 or Flowers102, downloaded if it is not there
     root:str='data', # folder of torchvision data sets
     split:str='train', # part of the torchvision data set
-    images:str='', # folder with one folder of images for each class
     npy:str='', # folder with data.npy and labels.npy
     outputs:str='', # saved Outputs (.npz files or folders), separated by commas
     # files of features [n, d], one a model, separated by commas, each as it is or as name=file: .npy, .npz, .csv or
@@ -272,9 +263,13 @@ def rank(
     batch_size:int=64, # images in a batch
     workers:int=0, # processes that open and prepare images
     limit:int=0, # use this many samples, with the share of each class kept; 0 for all
+    size:int=0, # side that pictures are resized and cropped to for models of your own; 0 leaves them
+    mean:str='', # of the channels, to normalise images with for models of your own
+    std:str='', # of the channels
     # an interval for each score, how probable it is that the model is best, and groups of models that cannot be told
     # apart; takes fifty times as long
     interval:bool=False,
+    seed:int=0, # of the samples that --limit chooses and of the halves of --retrain
     retrain:bool=False, # also retrain each head on half of the samples, test it on the others, and compare
     store:str='', # folder that keeps what each model says, so that no forward pass is made twice
     memory:float=-1, # GiB for images that several models prepare alike, 0 for none; -1 is a quarter of what is free

@@ -10,76 +10,19 @@ __all__ = ['study']
 # %% ../../nbs/cli/07_study.ipynb #51692027
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
 from fastcore.meta import delegates
+from .amounts import check_classes, digits_counts, image_counts, label_counts, saved_counts
 from .answers import Answer
-from .common import as_options, classifiers, command, names_in, numbers_in, one_thread
-from .common import range_in, saved_outputs
-from .inputs import check_device, check_models, check_names, digits_models, score_names
-from .names import check_channels, check_choices, check_images, check_module, check_saved
-from .names import check_weights, existing
+from .common import as_given, as_options, command, looked_at, names_in, one_thread, pixels_text
+from .common import range_in
+from .inputs import check_names, digits_models, score_names
+from .labelled import given_arrays, given_images
+from .names import check_channels, check_choices, check_images, check_networks, check_saved
+from .names import existing
+from .study_data import check_sources, own_data, study_data, study_images
 from .study_tables import show_study
 from .tables import told
 from .study_words import study_words
-
-# %% ../../nbs/cli/07_study.ipynb #7b915043
-class _Material(NamedTuple):
-    "What is studied"
-    sources:dict[str,Any]
-    data:Any
-    test:Any
-    accuracy:Any # of each source on its own task
-
-def _zoo(names, progress):
-    "Embedded models and their data"
-    from transfer_metrics.datasets.digits import digits_sources
-    from transfer_metrics.experiments.recipes import digits_study
-    chosen = list(digits_sources) if names=='all' else names_in(names)
-    return _Material(*digits_study(chosen, progress=progress))
-
-def _saved(outputs, test_outputs):
-    "Files of outputs"
-    outs = saved_outputs(names_in(outputs), 0)
-    held = saved_outputs(names_in(test_outputs), 0)
-    if not held: return _Material(outs, None, None, None)
-    if len(held)!=len(outs):
-        raise ValueError('--test-outputs must have a file for each of --outputs, in the same order, '
-                         f'got {len(held)} for {len(outs)}')
-    pairs = zip(outs.values(), held.values(), strict=True)
-    return _Material(dict(zip(outs, pairs, strict=True)), None, None, None)
-
-def _images(path, o):
-    "Images in [0, 1] and labels of an image set"
-    from transfer_metrics.invariance.recipes import labelled_images
-    return labelled_images(path, size=o.size or None, root=o.root, download=True)
-
-def _own(o):
-    "Models and images"
-    mean = numbers_in(o.mean, 'mean')
-    std = numbers_in(o.std, 'std')
-    models = classifiers(o.models, o.weights, mean, std)
-    data = _images(o.images, o)
-    test = _images(o.test_images, o) if o.test_images else None
-    return _Material(models, data, test, None)
-
-# %% ../../nbs/cli/07_study.ipynb #b6f3e204
-def _check_sources(o):
-    "Refuse options that do not go together"
-    if bool(o.models)!=bool(o.images):
-        raise ValueError('--models needs --images, labelled images to draw tasks from, and --images needs --models')
-    if o.models and o.outputs: raise ValueError('give one of --outputs or --models with --images')
-    if o.sources and (o.models or o.outputs):
-        raise ValueError('--sources chooses embedded models, it does not go with --outputs or --models')
-    without_outputs = o.test_outputs and not o.outputs
-    without_images = (o.test_images or o.train_images) and not o.images
-    if without_outputs or without_images:
-        raise ValueError('--test-outputs needs --outputs, --test-images and --train-images need --images')
-
-def _material(o, plan):
-    "Sources, data, test set and source accuracies, from the options"
-    if o.outputs: return _saved(o.outputs, o.test_outputs)
-    if o.models: return _own(o)
-    return _zoo(o.sources or plan.sources, o.progress)
 
 # %% ../../nbs/cli/07_study.ipynb #7511500a
 def _learners(sources, o):
@@ -88,7 +31,7 @@ def _learners(sources, o):
     n_episodes = o.episodes or (400 if o.models else 150)
     images = {}
     if not o.models: images = digits_source_images(sources)
-    elif o.train_images: images = dict.fromkeys(sources, _images(o.train_images, o))
+    elif o.train_images: images = dict.fromkeys(sources, study_images(o.train_images, o))
     run = dict(device=o.device or 'cpu', seed=o.seed, progress=o.progress)
     return few_shot_learners(sources, images, n_episodes=n_episodes, **run)
 
@@ -104,9 +47,8 @@ def _draw(experiment, o, m):
     from transfer_metrics.experiments.recipes import recipe_tasks, study_labels
     labels,held = study_labels(m.sources, m.data, m.test)
     if labels is None: raise ValueError('--outputs must have labels')
-    digits = not (o.outputs or o.models)
-    test = o.test if held is None else held
-    return recipe_tasks(experiment, labels, test=test, digits=digits, n_tasks=o.tasks, seed=o.seed, **_sizes(o))
+    options = dict(test=o.test if held is None else held, digits=not own_data(o))
+    return recipe_tasks(experiment, labels, n_tasks=o.tasks, seed=o.seed, **options, **_sizes(o))
 
 def _kept(store, resume, experiment):
     "The file that keeps results, or `None`"
@@ -120,8 +62,8 @@ def _methods(o, plan):
     "Names of methods, that outputs allow"
     methods = names_in(o.methods or plan.methods)
     for k in methods:
-        if o.outputs and k!='retrain_head':
-            raise ValueError(f'{k} needs models: with --outputs only new heads can be trained, '
+        if (o.outputs or o.labels) and k!='retrain_head':
+            raise ValueError(f'{k} needs models: with files of outputs only new heads can be trained, '
                              '--methods retrain_head; or give --models and --images')
     return methods
 
@@ -142,21 +84,33 @@ def _tell_errors(frame, options):
         why = as_options(r.error, options)
         told(f'{r.model}, {r.metric}, {r.task}: {why}')
 
+def _without_probs(o, m):
+    "Of features alone there are fewer scores"
+    if o.models or not own_data(o): return
+    first = next(iter(m.sources.values()))
+    out = first[0] if isinstance(first, tuple) else first
+    if out.features is None or out.probs is not None: return
+    o.metrics = o.metrics or 'h_score,logme'
+    if o.score=='leep': o.score = 'logme'
+
 def _work(n, tasks, methods, o):
     "What there is to do"
-    data = o.outputs or o.images or 'the embedded digits'
+    data = o.outputs or o.images or o.labels or 'the embedded digits'
     each = f'{n} model{"s" if n>1 else ""}, {len(tasks)} tasks of {data}'
     return f'{each}: {n*len(tasks)} transfers by {" and by ".join(methods)}'
 
 def _measure(experiment, o, plan, a):
     "The table of results"
     from transfer_metrics.experiments.study import study
-    m = _material(o, plan)
+    m = study_data(o, plan)
     if experiment=='selection' and len(m.sources)<2:
         raise ValueError(f'selection needs at least two models to choose from, got only {next(iter(m.sources))}')
     tasks = _draw(experiment, o, m)
     methods = _methods(o, plan)
+    _without_probs(o, m)
     a.found(f'{experiment}: {_work(len(m.sources), tasks, methods, o)}')
+    unlike = pixels_text(o.models, o.mean)
+    if unlike: a.found(unlike)
     sources = _learners(m.sources, o) if 'meta_transfer' in methods else m.sources
     options = {k: v for k,v in _training(o).items() if k in methods}
     accuracy = m.accuracy if experiment=='selection' else None
@@ -185,24 +139,37 @@ def _check_numbers(o):
             f'{o.epochs}')
     if not 0<o.test<1: raise ValueError(f'--test must be a share between 0 and 1, got {o.test}')
 
+def _counts(o):
+    "Samples by class, `None` where they are known only after loading"
+    if o.arrays: return label_counts(o.arrays.labels)
+    if o.outputs: return saved_counts(names_in(o.outputs)[0])
+    return image_counts(o.images) if o.models else digits_counts()
+
 def _check(o):
     "Refuse options, names and devices that there are not, before anything is loaded"
     _check_numbers(o)
-    _check_sources(o)
+    o.images = given_images(o)
+    check_sources(o)
     check_names(o.metrics, score_names(), 'study')
     check_names(o.score, score_names(), 'study', 'score')
     check_choices(o.methods, _every_method, 'method')
     if o.sources!='all': check_names(o.sources, digits_models(), 'study', 'sources')
-    check_models(o.models)
-    check_module(o.models)
-    check_weights(o.models, o.weights)
+    check_networks(o.models, o.weights, o.device)
     check_channels(o.mean, o.std)
     for path in names_in(o.outputs)+names_in(o.test_outputs): check_saved(path)
     for option in ('images','test_images','train_images'):
         existing(getattr(o, option), option.replace('_', '-'))
         check_images(getattr(o, option), option.replace('_', '-'), empty=True)
     _sizes(o)
-    check_device(o.device)
+    o.arrays = given_arrays(dict(features=o.features, probs=o.probs), o.labels) if o.labels else None
+    if o.classes: check_classes(o.classes, _counts(o))
+
+def _next(o):
+    "The command to go on with"
+    if o.models: return f'transfer-metrics rank {looked_at(o, o.images)}'
+    given = as_given(o, dict(outputs='', features='', probs='', labels=''))
+    if given: return f'transfer-metrics rank {given}'
+    return 'transfer-metrics study correlation --outputs a.npz,b.npz --store study.csv'
 
 def _report(a, o, plan, frame, experiment):
     "Tables and the answer"
@@ -218,14 +185,13 @@ def _report(a, o, plan, frame, experiment):
     counts = f'{done.task.nunique()} tasks of one data set, {m} model{"s" if m>1 else ""}'
     a.rests(f'{counts}; other data may say otherwise.')
     a.explain(_reading)
-    own = o.outputs or o.models
-    a.next('transfer-metrics rank --models resnet18,resnet50 --images FOLDER' if own else
-        'transfer-metrics study correlation --outputs a.npz,b.npz --store study.csv')
+    a.next(_next(o))
     a.page('cli/study.html')
 
 # %% ../../nbs/cli/07_study.ipynb #f7541968
 _groups = {
-    'Models and data': 'sources outputs test_outputs models weights images test_images train_images mean std size root',
+    'Models': 'sources models weights outputs test_outputs features probs',
+    'Labelled data': 'images dataset root split npy labels limit size mean std test_images train_images',
     'Tasks': 'tasks classes per_class imbalance test seed', 'Transfer': 'methods epochs lr episodes device batch_size',
     'Scores': 'metrics score levels n_boot', 'Going on': 'store resume'}
 _examples = ['study correlation', 'study selection --outputs a.npz,b.npz --store study.csv',
@@ -255,18 +221,28 @@ def study(
     # or torchvision classifiers, others by library (timm:resnet50), or module:function=weights.pth, separated by
     # commas; with --images
     models:str='',
-    weights:str='DEFAULT', # pretrained weights of torchvision classifiers: DEFAULT, a name, or none
-    images:str='', # labelled images to draw tasks from: folder, .npy or .npz file, torchvision data set
+    weights:str='DEFAULT', # pretrained weights of torchvision models: DEFAULT, a name such as IMAGENET1K_V1, or none
+    # or files of features [n, d], one a model, separated by commas, each as it is or as name=file: .npy, .npz, .csv or
+    # .parquet; with --labels
+    features:str='',
+    probs:str='', # and files of source probabilities [n, c_s] in the same way
+    labels:str='', # file of the target labels [n]
+    limit:int=0, # use this many samples, with the share of each class kept; 0 for all
+    # labelled images to draw tasks from: folder of one folder for each class, .npy or .npz file, torchvision data set
+    images:str='',
+    dataset:str='', # or the name of a torchvision data set, such as CIFAR10 or Flowers102
+    npy:str='', # or a folder with data.npy and labels.npy
     test_images:str='', # a test set of its own
     train_images:str='', # images that the models were trained on, to train few-shot learners on
     mean:str='', # of the channels, to normalise images with; by default as the weights want it
     std:str='', # of the channels
     size:int=0, # side that pictures are resized and cropped to; 0 leaves them
     root:str='data', # folder of torchvision data sets
+    split:str='test', # part of the torchvision data sets
     tasks:int=0, # how many tasks; 0 for 200, or fewer of the embedded digits
     classes:str='', # classes of a task, a number or a range such as 2-10
     per_class:int=0, # training samples of each class of a task
-    imbalance:str='', # largest by smallest class of a task, or fewest-most samples of a class
+    imbalance:str='', # largest by smallest class of a task, a number or fewest-most samples of a class
     test:float=.25, # share of the samples that is held out, where there is no test set
     methods:str='', # retrain_head, fine_tune, from_scratch, meta_transfer, separated by commas
     metrics:str='', # scores, separated by commas, or all; by default leep,nce,h_score,logme
@@ -295,6 +271,6 @@ def study(
     plan = study_recipe(experiment)
     if metrics and metrics!='all' and experiment not in ('correlation','selection'):
         o.metrics = ','.join(dict.fromkeys([*names_in(metrics), score]))
-    with one_thread(small=not (models or outputs)): frame = _measure(experiment, o, plan, a)
+    with one_thread(small=not own_data(o)): frame = _measure(experiment, o, plan, a)
     _report(a, o, plan, frame, experiment)
     a.deliver(**files)

@@ -9,9 +9,11 @@ from .digits import DigitsTask as DigitsTask
 from .digits import SourceNet as SourceNet
 from .folders import class_counts as class_counts
 from .folders import describe as describe
+from .folders import n_held_out as n_held_out
 from .folders import picture_counts as picture_counts
 from .folders import picture_endings as picture_endings
 from .folders import refuse_parts as refuse_parts
+from .images import array_images as array_images
 from .images import ArrayImages as ArrayImages
 from .images import load_dataset as load_dataset
 from .images import load_images as load_images
@@ -28,6 +30,7 @@ from .published import digits_curves as digits_curves
 from .published import Predictions as Predictions
 from .scenes import plot_images as plot_images
 from .scenes import scene as scene
+from .tables import benchmark_rows as benchmark_rows
 from .tables import benchmark_tables as benchmark_tables
 from .tables import own_tables as own_tables
 from .tables import published as published

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from ..checks import number, one_of, whole
 from ..core import ArrayLike, as_labels, as_tensor, chunks
+from ..datasets.folders import n_held_out
 from ..linalg import Moments, centred, mean_shift, mean_variance
 
 # %% ../../nbs/loss_data/04_sampling.ipynb #79f2206f
@@ -25,8 +26,7 @@ def _apportion(counts, frac, rng):
     counts = np.where(counts>1, counts, 0)
     cap = np.maximum(counts-1, 0)
     total = counts.sum()
-    wanted = math.ceil(frac*total-1e-9)
-    n = min(wanted, cap.sum())
+    n = n_held_out(counts, frac)
     share = counts*n/max(total, 1)
     whole_places = np.floor(share+1e-9).astype(int)
     take = np.minimum(whole_places, cap)
