@@ -94,7 +94,7 @@ def test_from_landing_page_to_a_result(site, browser):
     browser.get(site)
     go(browser, 'Use your own models')
     wait(browser, '#to-a-ranking')
-    assert any('linear_probe' in o.text and 'resnet18' in o.text for o in wait(browser, '.cell_output table'))
+    assert any('linear_probe' in o.text and 'mobilenet_v3_small' in o.text for o in wait(browser, '.cell_output table'))
     assert any(o.text.startswith('!transfer-metrics rank --outputs') for o in wait(browser, '.cell_input pre'))
     go(browser, 'Learning curves from a CSV', '.sidebar-tree')
     assert 'handicap' in wait(browser, '.cell_output table')[-1].text
