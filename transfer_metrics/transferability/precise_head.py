@@ -132,7 +132,8 @@ def _step(data, at, blocks, eta, most=100):
     "Step to where the share `eta` of the slope is left, and the rounds it took"
     kind = data.inner.dtype
     bend = (at.p*(1-at.p)).sum(1)
-    some = (bend>.01*eta*bend.mean()).nonzero()[:,0]
+    some = bend>.01*eta*bend.mean()
+    if some.all(): some = slice(None) # a view
     x = data.inner[some]
     p = threshold(at.p[some], 1e-20, 0.).to(kind)
     pen = data.pen.to(kind)
@@ -187,7 +188,7 @@ def _prepared(x, y, C):
     scale[scale==0] = 1
     pen = 1/(C*n)/scale.square()
     pen.clamp_(max=1e20) # a weight of 1e-20 says nothing already
-    x = x/scale
+    x = x.contiguous()/scale
     free = pen.new_zeros(1)
     return _Data(x, y, torch.cat([pen,free]), x.float())
 
@@ -199,6 +200,12 @@ def _decrement(at, d):
 def _bend(p):
     "Sum of p(1-p)"
     return float(p.sum()-p.square().sum())
+
+def _enough(may_change, change, may_lack, ahead):
+    "Share of the slope that the next step may leave because it is the last; 0 if it is not"
+    if ahead>1e-6: return 0.
+    shares = may_change/max(change, 1e-300),may_lack/max(ahead, 1e-300)
+    return min(shares)/2
 
 def precise_head(
     x:Tensor, # Samples along their principal axes, centred, of size about 1, `float64`, shape `[n, r]`
@@ -216,8 +223,10 @@ def precise_head(
     first = 1.
     left = 1.
     before = 1.
+    bend = _bend(at.p)
+    enough = 0.
     for _ in range(max_iter):
-        share = min(.5, max(1e-3, math.sqrt(left/first)/2))
+        share = min(.5, max(1e-3, math.sqrt(left/first)/2, enough))
         d,rounds = _step(data, at, blocks, share)
         decrement = _decrement(at, d)
         new = _search(data, at, d)
@@ -229,11 +238,14 @@ def precise_head(
             continue
         before,left = left,decrement
         first = max(first, left)
-        moved = abs(_bend(new.p)-_bend(at.p))
         at = new
+        bend_before,bend = bend,_bend(at.p)
+        moved = abs(bend-bend_before)
         rest = share+(left/before)**2 if before else 1.
-        bend = _bend(at.p)
-        if rest*moved<=tol*bend and (rest*left)**2<=tol*at.f and left<=1e-6: break
+        ahead = rest*left
+        change = rest*moved
+        if change<=tol*bend and ahead**2<=tol*at.f and left<=1e-6: break
+        enough = _enough(tol*bend, change, math.sqrt(tol*at.f), ahead)
         many = 8 if blocks is None else 16
         if rounds>many and left>1e-3*first: blocks = _inverses(data, at.p)
     return Fit(at.f, at.p, left)
