@@ -201,12 +201,6 @@ def _bend(p):
     "Sum of p(1-p)"
     return float(p.sum()-p.square().sum())
 
-def _enough(may_change, change, may_lack, ahead):
-    "Share of the slope that the next step may leave because it is the last; 0 if it is not"
-    if ahead>1e-6: return 0.
-    shares = may_change/max(change, 1e-300),may_lack/max(ahead, 1e-300)
-    return min(shares)/2
-
 def precise_head(
     x:Tensor, # Samples along their principal axes, centred, of size about 1, `float64`, shape `[n, r]`
     y:Tensor, # Class codes, integers in `[0, c)`, shape `[n]`
@@ -224,9 +218,8 @@ def precise_head(
     left = 1.
     before = 1.
     bend = _bend(at.p)
-    enough = 0.
     for _ in range(max_iter):
-        share = min(.5, max(1e-3, math.sqrt(left/first)/2, enough))
+        share = min(.5, max(1e-3, math.sqrt(left/first)/2))
         d,rounds = _step(data, at, blocks, share)
         decrement = _decrement(at, d)
         new = _search(data, at, d)
@@ -242,10 +235,7 @@ def precise_head(
         bend_before,bend = bend,_bend(at.p)
         moved = abs(bend-bend_before)
         rest = share+(left/before)**2 if before else 1.
-        ahead = rest*left
-        change = rest*moved
-        if change<=tol*bend and ahead**2<=tol*at.f and left<=1e-6: break
-        enough = _enough(tol*bend, change, math.sqrt(tol*at.f), ahead)
+        if rest*moved<=tol*bend and (rest*left)**2<=tol*at.f and left<=1e-6: break
         many = 8 if blocks is None else 16
         if rounds>many and left>1e-3*first: blocks = _inverses(data, at.p)
     return Fit(at.f, at.p, left)
