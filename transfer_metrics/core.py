@@ -182,7 +182,8 @@ def _check_classes(classes, n, name):
     if len(classes)<=max(n/2, 10) or classes.dtype.kind!='f' or not (classes%1).any(): return
     first = float(classes[classes%1!=0][0])
     raise ValueError(f'`{name}` must be classes, got {len(classes)} different numbers for {n} samples, such as '
-                     f'{first:.6g}; cut a quantity into classes, or pass it to logme(features, targets, regression=True)')
+                     f'{first:.6g}; cut a quantity into classes, or pass it to logme(features, targets, '
+                     'regression=True)')
 
 def as_labels(
     labels:ArrayLike, # One hashable label a sample, shape `[n]`

@@ -228,12 +228,14 @@ def check_answers(
 def paired_files(
     given:Mapping[str,str], # `features` and `probs`, files separated by commas, or ''
 ) -> dict[str,dict[str,Path]]: # For each name, the files of features and of probabilities
-    "Files of each model by name; features and probabilities in the same order"
+    "Files of each model by name; features and probabilities under the same names, or in the same order"
     files = {k: files_in(text, k) for k,text in given.items() if text}
     names,*others = map(list, files.values())
     if others and len(others[0])!=len(names):
         raise ValueError('--probs and --features must name as many files, in the same order, '
                          f'got {len(others[0])} and {len(names)}')
+    same = bool(others) and set(others[0])==set(names)
+    if same: return {name: {k: o[name] for k,o in files.items()} for name in names}
     return {name: {k: list(o.values())[i] for k,o in files.items()} for i,name in enumerate(names)}
 
 class GivenArrays(NamedTuple):

@@ -172,7 +172,7 @@ def accuracy_words(
 def _end_words(row):
     "An interval of a share of the data in percent, with open ends in words"
     lo,hi = 100*row.lo,100*row.hi
-    if math.isnan(lo): return ' (no interval: one run)'
+    if math.isnan(lo): return ' (no interval: one run)' if 'one run' in row.reason else ' (no interval)'
     if math.isfinite(lo) and math.isfinite(hi): return f' [{lo:.0f}, {hi:.0f}]'
     if math.isfinite(hi):
         return (f', at most {hi:.0f} %; there is no lower end: in {100*row.p_neg_inf:.1f} % of the resamples it never '
