@@ -63,6 +63,7 @@ def _with_sizes(scores, sizes):
         if k not in sizes or (rows.error!='').all(): continue
         size = rows.iloc[:1].assign(metric='n_parameters', value=float(sizes[k]), unit='parameters', seconds=0.)
         missing = [o for o in ('lo','hi','chance','p_best') if o in rows]
+        if 'group' in rows: size['group'] = 0
         parts.append(size.assign(error='', caution='', **dict.fromkeys(missing, float('nan'))))
     return pd.concat(parts, ignore_index=True)
 
