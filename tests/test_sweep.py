@@ -3,7 +3,7 @@ import os
 import signal
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 import numpy as np
 import pandas as pd
 import pytest
@@ -126,8 +126,12 @@ class Own(torch.utils.data.Dataset):
     def __getitem__(self, i): return self.data[i]
 
 class Missing(Own):
-    def __init__(self): self.data = [0]
-    def __getitem__(self, i): raise OSError('no such picture')
+    def __init__(self, error):
+        self.data = range(4)
+        self.error = error
+    def __getitem__(self, i):
+        if i>2: raise self.error
+        return i
 
 def pictures(folder, monkeypatch, n=12):
     "Pictures in folders; each one that is opened is noted"
@@ -184,7 +188,6 @@ def test_images_are_decoded_once(tmp_path, count, monkeypatch):
 def test_images_that_change_are_not_kept(tmp_path, count, monkeypatch):
     "A shuffled loader, a random transform; an unknown data set is kept if it is asked for"
     data = pictures(tmp_path/'images', monkeypatch)
-    with pytest.raises(OSError, match='^no such picture$'): list(Loaded(Missing(), 2, num_workers=1))
     def opens(given, **options):
         models = {f'm{i}': prepared(i, 6) if isinstance(given, Own) else Flat(i) for i in range(2)}
         score_models(models, given, 'logme', progress=False, **options)
@@ -195,6 +198,12 @@ def test_images_that_change_are_not_kept(tmp_path, count, monkeypatch):
     assert opens(DataLoader(data, 5, shuffle=True), memory=1)==24
     data.transform = v2.Compose([v2.RandomCrop(6), data.transform])
     assert opens(DataLoader(data, 5))==24
+
+@pytest.mark.parametrize('error', [OSError('no such picture'), ValueError('of two: lines\nand a cause'), ValueError()])
+def test_an_error_of_a_worker_is_that_of_the_sample(error):
+    "With all its lines, and no process is left while it is looked at"
+    with pytest.raises(type(error)) as found: list(Loaded(Missing(error), 1, num_workers=1))
+    assert str(found.value)==str(error) and active_children()==[]
 
 def shelf_there(shelf): return shelf.limit,[*shelf.to_come]
 

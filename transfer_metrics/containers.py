@@ -9,7 +9,7 @@ __all__ = ['pixels', 'as_images', 'rows', 'dataset_labels', 'Loaded', 'leaves_ou
 
 # %% ../nbs/15_containers.ipynb #ec282a62
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import Any, cast
 import numpy as np
 import torch
@@ -86,15 +86,29 @@ def dataset_labels(
     if kept is not None: return kept
     return [data[i][1] for i in range(len(data))]
 
+def _raised_by_worker(e):
+    "What a worker raised, without the way that it took; `None` of what was raised here"
+    text = str(e)
+    if not text.startswith('Caught '): return None
+    lines = text.rpartition('Traceback (most recent call last):\n')[2].splitlines()
+    way = takewhile(lambda line: line.startswith(' '), lines)
+    what = '\n'.join(lines[len([*way]):])
+    name,_,message = what.partition(': ')
+    same = name.rpartition('.')[2].strip()==type(e).__name__
+    return type(e)(message if same else what)
+
 class Loaded(DataLoader):
-    "A loader whose workers raise what a sample raised, and not the way that it took"
+    "A loader whose workers raise what a sample raised, and end with the loop over their batches"
     def __iter__(self) -> Any: # Over batches
-        try: yield from super().__iter__()
+        batches = super().__iter__()
+        try: yield from batches
         except Exception as e:
-            text = str(e)
-            if not text.startswith('Caught '): raise
-            last = text.strip().splitlines()[-1]
-            raise type(e)(last.partition(': ')[2]) from None
+            raised = _raised_by_worker(e)
+            if raised is None: raise
+            raise raised from None
+        finally:
+            stop = getattr(batches, '_shutdown_workers', None) # torch waits for the garbage collector
+            if stop: stop()
 
 def leaves_out(
     loader:Any, # Whatever gives batches
