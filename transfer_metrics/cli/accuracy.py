@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
+from .amounts import image_names, member
 from .answers import Answer
 from .common import classifiers, command, looked_at, names_in, numbers_in, one_thread, pixels_text
 from .common import read_array
@@ -50,12 +51,10 @@ def _check(o):
 # %% ../../nbs/cli/17_accuracy.ipynb #ffeb2931
 def _array_in(p):
     "The images in an array file"
-    import numpy as np
     if p.suffix=='.npy': return read_array(p)
-    with np.load(p) as z:
-        there = [k for k in ('images','data','x','arr_0') if k in z]
-        if there: return z[there[0]]
-        raise ValueError(f'--new {p} must hold `images`, it holds {", ".join(z)}')
+    found = member(p, image_names)
+    if found is None: raise ValueError(f'--new {p} must hold an array called images')
+    return found
 
 def _new_set(path, where):
     "The images of a path, without labels"

@@ -19,7 +19,6 @@ from itertools import islice
 from json import loads
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 from ..checks import known
 from .common import names_in
 from ..model_names import check_library
@@ -204,11 +203,11 @@ def _features(frame, path):
 
 def _member(path, option):
     "An array of an .npz file"
-    import numpy as np
-    with np.load(path) as z:
-        if len(z.files)==1: return z[z.files[0]]
-        if option in z.files: return z[option]
-        raise ValueError(f'{path} must hold one array, or one that is called {option}; it holds {", ".join(z.files)}')
+    from transfer_metrics.store import npz_array, npz_names
+    held = npz_names(path)
+    if len(held)==1: return npz_array(path, held[0])
+    if option in held: return npz_array(path, option)
+    raise ValueError(f'{path} must hold one array, or one that is called {option}; it holds {", ".join(held)}')
 
 def read_file(
     path:str|Path, # As `check_file` gave it
@@ -220,7 +219,7 @@ def read_file(
     kind = path.suffix.lower()
     if kind in ('.csv','.parquet'): return (_labels if option=='labels' else _features)(read_table(path), path)
     try: return np.load(path, mmap_mode='r') if kind=='.npy' else _member(path, option)
-    except (OSError,EOFError,ValueError,BadZipFile) as e:
+    except (OSError,EOFError,ValueError) as e:
         if str(path) in str(e): raise
         raise ValueError(f'{path} is not a {kind} file of numbers or text, as NumPy writes it') from None
 

@@ -37,7 +37,7 @@ def _arrays_in(path):
         s = one_set(path)
         return s.images,np.asarray(s.labels)
     found = member(path, image_names),member(path, label_names)
-    if any(o is None for o in found): raise ValueError(f'--images {path} must hold `images` and `labels`')
+    if any(o is None for o in found): raise ValueError(f'--images {path} must hold arrays called images and labels')
     return found
 
 class LabelledImages(NamedTuple):
