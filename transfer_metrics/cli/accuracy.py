@@ -19,7 +19,7 @@ from .common import classifiers, command, looked_at, names_in, numbers_in, one_t
 from .common import read_array
 from .inputs import check_names
 from .labelled import check_answers
-from .names import check_channels, check_images, check_networks, check_saved, existing
+from .names import check_images, check_networks, check_pixels, check_saved, existing
 from .names import predicted_names
 
 # %% ../../nbs/cli/17_accuracy.ipynb #47bc25be
@@ -41,7 +41,7 @@ def _check(o):
         for path in names_in(getattr(o, option)): check_saved(path, option.replace('_', '-'))
     check_images(o.known, 'known', empty=True)
     check_networks(o.models, o.weights, o.device)
-    check_channels(o.mean, o.std)
+    check_pixels(o.size, o.mean, o.std)
     check_names(o.metrics, predicted_names(), 'accuracy')
     pairs = len(names_in(o.known_outputs)),len(names_in(o.new_outputs))
     if pairs[0]!=pairs[1]:

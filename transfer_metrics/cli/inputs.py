@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from ..checks import known
 from .common import names_in
-from ..model_names import check_library
+from ..model_names import check_library, short_name
 
 # %% ../../nbs/cli/13_inputs.ipynb #2f79fcc3
 def _decorated(path, decorator):
@@ -91,6 +91,9 @@ def check_models(
         where = where.removeprefix('torchvision:')
         if ':' in where: check_library(where)
         elif there := torchvision_models(): known(where.lower(), there, 'model', 'torchvision.models.list_models()')
+    names = [short_name(k) or k for k in names_in(text)]
+    twice = next((k for i,k in enumerate(names) if k in names[:i]), '')
+    if twice: raise ValueError(f'the names of --{option} must differ, got {twice} twice')
 
 # %% ../../nbs/cli/13_inputs.ipynb #aaf14de9
 def _no_driver():

@@ -19,7 +19,7 @@ from .common import classifiers, command, looked_at, names_in, numbers_in, one_t
 from .common import unnamed, write
 from .inputs import check_names, configured
 from .labelled import check_answers, given_images
-from .names import check_channels, check_images, check_networks, existing, label_free_names
+from .names import check_images, check_networks, check_pixels, existing, label_free_names
 from .plan import asked, fewer, less, lasting, passes, planned, timed, views
 
 # %% ../../nbs/cli/06_invariance.ipynb #a1689912
@@ -294,4 +294,4 @@ def _check(o):
     check_images(o.images, 'images', empty=True)
     check_names(o.metrics, label_free_names(), 'invariance')
     check_networks(o.models, o.weights, o.device)
-    check_channels(o.mean, o.std)
+    check_pixels(o.size, o.mean, o.std)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .common import limited, names_in, numbers_in, own_model, pixels_text, share_of
 from .amounts import image_counts, image_names, label_counts, label_names, member
 from .inputs import check_finite, check_rows, files_in, read_file
-from .names import check_channels, check_dataset, check_images, existing
+from .names import check_dataset, check_images, check_pixels, existing
 from ..model_names import libraries, library_of
 
 # %% ../../nbs/cli/14_labelled.ipynb #47b8182e
@@ -56,10 +56,9 @@ class LabelledImages(NamedTuple):
     def check(self) -> None: # Nothing, or `ValueError`
         "Refuse none and several, and folders that are not there"
         if not given_images(self): raise ValueError('--models needs labelled images: one of --images, --dataset, --npy')
-        if self.size<0: raise ValueError(f'--size must be 0 or more, got {self.size}')
         existing(self.images, 'images')
         check_images(self.images, 'images')
-        check_channels(self.mean, self.std)
+        check_pixels(self.size, self.mean, self.std)
 
     def counts(self) -> dict|None: # Images by class, `None` where that is not known without loading them
         "How many images of each class there are, before they are drawn from"

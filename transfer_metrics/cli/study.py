@@ -17,7 +17,7 @@ from .common import as_given, as_options, command, looked_at, names_in, one_thre
 from .common import range_in
 from .inputs import check_names, digits_models, score_names
 from .labelled import given_arrays, given_images
-from .names import check_channels, check_choices, check_images, check_networks, check_saved
+from .names import check_choices, check_images, check_networks, check_pixels, check_saved
 from .names import existing
 from .study_data import check_sources, own_data, study_data, study_images
 from .study_tables import show_study
@@ -155,7 +155,7 @@ def _check(o):
     check_choices(o.methods, _every_method, 'method')
     if o.sources!='all': check_names(o.sources, digits_models(), 'study', 'sources')
     check_networks(o.models, o.weights, o.device)
-    check_channels(o.mean, o.std)
+    check_pixels(o.size, o.mean, o.std)
     for path in names_in(o.outputs)+names_in(o.test_outputs): check_saved(path)
     for option in ('images','test_images','train_images'):
         existing(getattr(o, option), option.replace('_', '-'))
