@@ -205,6 +205,13 @@ def test_an_error_of_a_worker_is_that_of_the_sample(error):
     with pytest.raises(type(error)) as found: list(Loaded(Missing(error), 1, num_workers=1))
     assert str(found.value)==str(error) and active_children()==[]
 
+def test_ctrl_c_is_for_the_process_that_has_the_workers():
+    "They do not die of it one by one, which would look like a failure of the model"
+    batches = iter(Loaded(range(6), 1, num_workers=1))
+    next(batches)
+    for o in active_children(): os.kill(o.pid, signal.SIGINT)
+    assert len(list(batches))==5
+
 def shelf_there(shelf): return shelf.limit,[*shelf.to_come]
 
 @pytest.mark.skipif(not hasattr(os, 'fork'), reason='needs fork')

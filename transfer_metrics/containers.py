@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/containers.html.md"""
 __all__ = ['pixels', 'as_images', 'rows', 'dataset_labels', 'Loaded', 'leaves_out', 'is_column', 'batch_labels', 'Stream']
 
 # %% ../nbs/15_containers.ipynb #ec282a62
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from itertools import chain, islice, takewhile
 from typing import Any, cast
@@ -97,8 +98,18 @@ def _raised_by_worker(e):
     same = name.rpartition('.')[2].strip()==type(e).__name__
     return type(e)(message if same else what)
 
+def _undisturbed(worker):
+    "Ctrl-C is for the process that has workers: it ends them"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
 class Loaded(DataLoader):
     "A loader whose workers raise what a sample raised, and end with the loop over their batches"
+    def __init__(self,
+        data:Dataset, # Where samples come from
+        batch_size:int, # Samples in a batch
+        **options:Any, # Of `DataLoader`
+    ): super().__init__(data, batch_size, worker_init_fn=_undisturbed, **options)
+
     def __iter__(self) -> Any: # Over batches
         batches = super().__iter__()
         try: yield from batches
