@@ -202,12 +202,13 @@ def test_images_that_change_are_not_kept(tmp_path, count, monkeypatch):
 @pytest.mark.parametrize('error', [OSError('no such picture'), ValueError('of two: lines\nand a cause'), ValueError()])
 def test_an_error_of_a_worker_is_that_of_the_sample(error):
     "With all its lines, and no process is left while it is looked at"
-    with pytest.raises(type(error)) as found: list(Loaded(Missing(error), 1, num_workers=1))
+    with pytest.raises(type(error)) as found: list(Loaded(Missing(error), 1, workers=1))
     assert str(found.value)==str(error) and active_children()==[]
 
 def test_ctrl_c_is_for_the_process_that_has_the_workers():
     "They do not die of it one by one, which would look like a failure of the model"
-    batches = iter(Loaded(range(6), 1, num_workers=1))
+    with pytest.raises(ValueError, match='`workers` must be a whole number'): Loaded(range(6), 1, workers=1.5)
+    batches = iter(Loaded(range(6), 1, workers=1))
     next(batches)
     for o in active_children(): os.kill(o.pid, signal.SIGINT)
     assert len(list(batches))==5

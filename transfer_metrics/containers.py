@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, SequentialSampler, Subset, TensorDataset
+from .checks import whole
 from .core import ArrayLike, as_tensor
 
 # %% ../nbs/15_containers.ipynb #fa3dedc4
@@ -107,8 +108,12 @@ class Loaded(DataLoader):
     def __init__(self,
         data:Dataset, # Where samples come from
         batch_size:int, # Samples in a batch
+        *,
+        workers:int=0, # Processes that load them
         **options:Any, # Of `DataLoader`
-    ): super().__init__(data, batch_size, worker_init_fn=_undisturbed, **options)
+    ):
+        workers = whole(workers, 'workers', 0)
+        super().__init__(data, batch_size, num_workers=workers, worker_init_fn=_undisturbed, **options)
 
     def __iter__(self) -> Any: # Over batches
         batches = super().__iter__()
