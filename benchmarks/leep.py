@@ -24,6 +24,6 @@ def main(n=50_000, c_s=1_000, c_t=100):
     print(machine())
     full = (n, c_s, c_t)==(50_000, 1_000, 100)
     report(f'LEEP {n:,} x {c_s:,}, {c_t} classes', [measure('leep', leep, p, y, repeat=7), measure('straightforward', straightforward, p, y),
-        measure('two reads', two_reads, p)], *((.1, 32) if full else ()))
+        measure('two reads', two_reads, p)], *((.15, 32) if full else ()))
 
 if __name__=='__main__': main(*map(int, sys.argv[1:]))

@@ -200,6 +200,14 @@ def test_shares_too_small_for_float64():
     assert nce(p, y, soft=True)==pytest.approx(leep(p, y), abs=1e-12)
     assert -label_entropy(y)<=nce(p, y, soft=True)
 
+def test_many_singles():
+    "As exact in float32 as in float64, of 16 million numbers too, where rounding does not cancel: rows that are alike"
+    rows = np.array([[.9,.04,.03,.03],[.05,.8,.1,.05],[.1,.1,.7,.1]], np.float32)
+    rows /= rows.sum(1, keepdims=True)
+    y = np.array([0,1,1])
+    often = 2**24//rows.size+1
+    assert leep(np.tile(rows, (often,1)), np.tile(y, often))==pytest.approx(leep(rows.astype(float), y), abs=1e-12)
+
 @pytest.mark.parametrize('regression', [False,True])
 @pytest.mark.parametrize('n,d', [(38,41),(20,200),(38,38),(41,38),(60,20)])
 def test_logme_in_pieces(n, d, regression):

@@ -230,17 +230,17 @@ def test_libraries_share_images(tmp_path, monkeypatch):
     "Two models of timm, of Hugging Face, of torchvision: each picture is opened three times, not six, and no score changes"
     pytest.importorskip('timm')
     transformers = pytest.importorskip('transformers')
-    from torchvision.datasets import ImageFolder
+    from transfer_metrics.datasets import images
     from transfer_metrics.shared_images import SharedImages
     opened = []
-    def opening(path):
-        opened.append(path)
-        return Image.open(path).convert('RGB')
+    open_picture = images.open_picture
+    monkeypatch.setattr(images, 'open_picture', lambda path: opened.append(path) or open_picture(path))
     noise = np.random.default_rng(0).integers(0, 256, (6,50,40,3), dtype=np.uint8)
     for i,x in enumerate(noise):
         (tmp_path/'images'/labels[i]).mkdir(parents=True, exist_ok=True)
         Image.fromarray(x).save(tmp_path/'images'/labels[i]/f'{i}.png')
-    data = ImageFolder(tmp_path/'images', loader=opening)
+    data = images.load_images(tmp_path/'images')
+    data.transform = None
     names = ['timm:resnet10t','timm:resnet14t','torchvision:squeezenet1_1','torchvision:shufflenet_v2_x0_5']
     zoo = {k: open_model(k, pretrained=False) for k in names}
     for k in 'a','b':

@@ -3,6 +3,7 @@ import os
 import signal
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import active_children, get_context
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +11,6 @@ import torch
 from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-from torchvision.datasets import ImageFolder
 from torchvision.transforms import v2
 from transfer_metrics.adapters import Adapter
 from transfer_metrics.cli.main import main
@@ -119,10 +119,6 @@ class Flat(nn.Module):
         self.head = nn.Linear(48, 3)
     def forward(self, x): return self.head(nn.functional.adaptive_avg_pool2d(x, 4).flatten(1))
 
-def opened(path):
-    noted()
-    return Image.open(path).convert('RGB')
-
 class Own(torch.utils.data.Dataset):
     "A data set that nobody knows"
     def __init__(self, data): self.data = data
@@ -130,16 +126,25 @@ class Own(torch.utils.data.Dataset):
     def __getitem__(self, i): return self.data[i]
 
 class Missing(Own):
-    def __init__(self): self.data = [0]
-    def __getitem__(self, i): raise OSError('no such picture')
+    def __init__(self, error):
+        self.data = range(4)
+        self.error = error
+    def __getitem__(self, i):
+        if i>2: raise self.error
+        return i
 
-def pictures(folder, n=12):
+def pictures(folder, monkeypatch, n=12):
+    "Pictures in folders; each one that is opened is noted"
+    opened = files.open_picture
+    monkeypatch.setattr(files, 'open_picture', lambda path: noted() or opened(path))
     r = np.random.default_rng(0)
     for i in range(n):
         place = folder/('cat' if i%3 else 'dog')
         place.mkdir(parents=True, exist_ok=True)
         Image.fromarray(r.integers(0, 256, (8,8,3), dtype=np.uint8)).save(place/f'{i}.png')
-    return ImageFolder(folder, loader=opened)
+    data = files.load_images(folder)
+    data.transform = None
+    return data
 
 class Prepared:
     "Pictures as a batch, which workers can be sent"
@@ -151,7 +156,7 @@ def prepared(seed, size): return Adapter(Flat(seed), f'm{seed}', Prepared(size))
 
 def test_images_are_decoded_once(tmp_path, count, monkeypatch):
     "Three models of two preprocessings open each picture twice, and say what they say alone, to the last bit"
-    data = pictures(tmp_path/'images')
+    data = pictures(tmp_path/'images', monkeypatch)
     def scored(given=data, sizes=(6,6,5), metrics='logme,leep,knn', **options):
         models = {f'm{i}': prepared(i, size) for i,size in enumerate(sizes)}
         return score_models(models, given, metrics, progress=False, batch_size=5, **options)
@@ -180,10 +185,9 @@ def test_images_are_decoded_once(tmp_path, count, monkeypatch):
     shelf, = [o for o in _shelves.values() if o.to_come or o.sets] or [None]
     assert shelf is None
 
-def test_images_that_change_are_not_kept(tmp_path, count):
+def test_images_that_change_are_not_kept(tmp_path, count, monkeypatch):
     "A shuffled loader, a random transform; an unknown data set is kept if it is asked for"
-    data = pictures(tmp_path/'images')
-    with pytest.raises(OSError, match='^no such picture$'): list(Loaded(Missing(), 2, num_workers=1))
+    data = pictures(tmp_path/'images', monkeypatch)
     def opens(given, **options):
         models = {f'm{i}': prepared(i, 6) if isinstance(given, Own) else Flat(i) for i in range(2)}
         score_models(models, given, 'logme', progress=False, **options)
@@ -194,6 +198,30 @@ def test_images_that_change_are_not_kept(tmp_path, count):
     assert opens(DataLoader(data, 5, shuffle=True), memory=1)==24
     data.transform = v2.Compose([v2.RandomCrop(6), data.transform])
     assert opens(DataLoader(data, 5))==24
+
+@pytest.mark.parametrize('error', [OSError('no such picture'), ValueError('of two: lines\nand a cause'), ValueError()])
+def test_an_error_of_a_worker_is_that_of_the_sample(error):
+    "With all its lines, and no process is left while it is looked at"
+    with pytest.raises(type(error)) as found: list(Loaded(Missing(error), 1, workers=1))
+    assert str(found.value)==str(error) and active_children()==[]
+
+def test_ctrl_c_is_for_the_process_that_has_the_workers():
+    "They do not die of it one by one, which would look like a failure of the model"
+    with pytest.raises(ValueError, match='`workers` must be a whole number'): Loaded(range(6), 1, workers=1.5)
+    batches = iter(Loaded(range(6), 1, workers=1))
+    next(batches)
+    for o in active_children(): os.kill(o.pid, signal.SIGINT)
+    assert len(list(batches))==5
+
+def shelf_there(shelf): return shelf.limit,[*shelf.to_come]
+
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='needs fork')
+def test_forked_workers_share_the_memory():
+    "A worker has its part of it, also where it is forked after the images were asked for"
+    shelf = SharedImages(1, among=4)
+    shelf.expect(['a'])
+    with ProcessPoolExecutor(1, mp_context=get_context('fork')) as pool: there = pool.submit(shelf_there, shelf).result()
+    assert there==(2**28,[None])
 
 def test_time_left(capfd, tmp_path, count):
     "The bar over models tells how many are done and what is left"

@@ -79,7 +79,7 @@ class Adapter:
         if items is None: return _Converted(Samples.of(data).batches(batch_size), partial(_input, prepare=self.prepare))
         collate = partial(_collated, prepare=self.prepare)
         own = torch.Generator() # or else the loader would draw a number from the global one
-        return Loaded(items, batch_size, collate_fn=collate, generator=own, num_workers=workers)
+        return Loaded(items, batch_size, collate_fn=collate, generator=own, workers=workers)
 
 class _Converted:
     "Batches of somebody else, whose texts and pictures are prepared"
@@ -108,7 +108,7 @@ def with_weights(
     return model
 
 # %% ../nbs/26_adapters.ipynb #01bad089
-def _own(name, weights):
+def _own(name):
     "What a function of your own returns"
     module,_,function = name.partition(':')
     here = str(Path.cwd())
@@ -149,7 +149,7 @@ def open_model(
     library = library_of(spec)
     rest,_,weights = spec.partition('=')
     name = short_name(rest)
-    if library=='module': adapted = _own(rest, weights)
+    if library=='module': adapted = _own(rest)
     elif library=='torchvision': adapted = _of_torchvision(name, pretrained and not weights)
     else:
         opener = import_module('transfer_metrics.libraries').openers[library]

@@ -8,13 +8,15 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/containers.html.md"""
 __all__ = ['pixels', 'as_images', 'rows', 'dataset_labels', 'Loaded', 'leaves_out', 'is_column', 'batch_labels', 'Stream']
 
 # %% ../nbs/15_containers.ipynb #ec282a62
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import Any, cast
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, SequentialSampler, Subset, TensorDataset
+from .checks import whole
 from .core import ArrayLike, as_tensor
 
 # %% ../nbs/15_containers.ipynb #fa3dedc4
@@ -86,15 +88,43 @@ def dataset_labels(
     if kept is not None: return kept
     return [data[i][1] for i in range(len(data))]
 
+def _raised_by_worker(e):
+    "What a worker raised, without the way that it took; `None` of what was raised here"
+    text = str(e)
+    if not text.startswith('Caught '): return None
+    lines = text.rpartition('Traceback (most recent call last):\n')[2].splitlines()
+    way = takewhile(lambda line: line.startswith(' '), lines)
+    what = '\n'.join(lines[len([*way]):])
+    name,_,message = what.partition(': ')
+    same = name.rpartition('.')[2].strip()==type(e).__name__
+    return type(e)(message if same else what)
+
+def _undisturbed(worker):
+    "Ctrl-C is for the process that has workers: it ends them"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
 class Loaded(DataLoader):
-    "A loader whose workers raise what a sample raised, and not the way that it took"
+    "A loader whose workers raise what a sample raised, and end with the loop over their batches"
+    def __init__(self,
+        data:Dataset, # Where samples come from
+        batch_size:int, # Samples in a batch
+        *,
+        workers:int=0, # Processes that load them
+        **options:Any, # Of `DataLoader`
+    ):
+        workers = whole(workers, 'workers', 0)
+        super().__init__(data, batch_size, num_workers=workers, worker_init_fn=_undisturbed, **options)
+
     def __iter__(self) -> Any: # Over batches
-        try: yield from super().__iter__()
+        batches = super().__iter__()
+        try: yield from batches
         except Exception as e:
-            text = str(e)
-            if not text.startswith('Caught '): raise
-            last = text.strip().splitlines()[-1]
-            raise type(e)(last.partition(': ')[2]) from None
+            raised = _raised_by_worker(e)
+            if raised is None: raise
+            raise raised from None
+        finally:
+            stop = getattr(batches, '_shutdown_workers', None) # torch waits for the garbage collector
+            if stop: stop()
 
 def leaves_out(
     loader:Any, # Whatever gives batches

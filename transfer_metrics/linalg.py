@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from typing import NamedTuple
-import numpy as np
 import torch
 from torch import Tensor
 from .core import chunks
@@ -89,32 +88,17 @@ def _add_by_class(sums, x, codes, check):
         if check: check(part)
         sums[k].addmv_(v.T, ones[:len(v)])
 
-def _add_in_single(sums, x, codes, check):
-    "Add rows to the sums of their classes, in `float32` as long as they are few"
-    few = torch.zeros_like(sums, dtype=x.dtype)
-    rows = max(256, 8*len(sums))
-    for s in chunks(x, rows*x.shape[1]):
-        part = x[s]
-        if check: check(part, start=s.start)
-        few.zero_().index_add_(0, codes[s], part)
-        sums += few
-
 def class_sums(
     x:Tensor, # Rows to add up, shape `[n, d]`
     codes:Tensor, # Class of each row, integers in `[0, c)`, shape `[n]`
     c:int, # Number of classes
     *,
     check:Callable|None=None, # Refuses rows; called with some of them, and the number of the first, `start=`
-    in_single:bool=False, # Add a few rows a class in `float32`, if they are: quicker, six digits
 ) -> Tensor: # Sums in `float64`, shape `[c, d]`
     "Sum of the rows of `x` in each class, in one pass and bounded memory"
     d = x.shape[1]
     sums = x.new_zeros((c, d), dtype=torch.float64)
     with one_thread(_quick(x)):
-        exact = x.dtype!=torch.float32 or x.device.type!='cpu' or c>128
-        if in_single and not exact:
-            _add_in_single(sums, x, codes, check)
-            return sums
         if sums.numel()>=2**20 and _few_classes(x, c): # else all sums stay in the cache
             try: _add_by_class(sums, x, codes, check)
             except ValueError:
@@ -127,25 +111,12 @@ def class_sums(
             add_segments(sums, part.double(), codes[s])
     return sums
 
-def _single_dots(x, codes, table):
-    "Product of each row with the row of its class, all in `float32`"
-    rows = x.numpy()
-    of_class = table.numpy()
-    row_of = codes.numpy()
-    res = x.new_empty(len(x))
-    for s in chunks(x, 2**17):
-        own = of_class[row_of[s]]
-        np.einsum('ij,ij->i', rows[s], own, out=res[s].numpy())
-    return res.double()
-
 def class_dots(
     x:Tensor, # Rows, shape `[n, d]`
     codes:Tensor, # Class of each row, integers in `[0, c)`, shape `[n]`
-    table:Tensor, # A row for each class, `float64`, shape `[c, d]`; `float32` like `x`: quicker, six digits
+    table:Tensor, # A row for each class, `float64`, shape `[c, d]`
 ) -> Tensor: # Products in `float64`, shape `[n]`
     "Product of each row of `x` with the row of its class in `table`, in one pass and bounded memory"
-    in_single = x.dtype==table.dtype==torch.float32
-    if in_single and x.device.type=='cpu': return _single_dots(x, codes, table)
     res = x.new_empty(len(x), dtype=torch.float64)
     with one_thread(_quick(x)):
         if _few_classes(x, len(table)):

@@ -238,7 +238,7 @@ class Samples:
         data = self.images
         if self.own_labels is not None: data = _Labelled(data, self.own_labels)
         own = torch.Generator() # or else the loader would draw a number from the global one
-        return Loaded(data, size, collate_fn=collate, generator=own, num_workers=workers)
+        return Loaded(data, size, collate_fn=collate, generator=own, workers=workers)
 
 def labels_of(
     data:Any, # Anything that `Samples.of` takes

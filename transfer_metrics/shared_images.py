@@ -9,6 +9,7 @@ __all__ = ['free_memory', 'SharedImages', 'decoded_once']
 
 # %% ../nbs/39_shared_images.ipynb #6c964ad6
 import math
+import os
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -17,11 +18,12 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 from .checks import number
+from .running import batch_length
 from .steady import Levels, levels_of, steady_pictures
 from .store import fingerprint
 
@@ -66,13 +68,15 @@ class _Set:
         self.name = name # of who lays it down
         self.batches:list[_Kept] = []
         self.levels:Levels|None = None
-        self.size = 0 # bytes of all batches
+        self.used = 0 # bytes of all batches
+        self.size = 0 # the same, or as many as all will take
         self.whole = False
 
     def append(self, kept, n_batches):
         self.batches.append(kept)
-        used = sum(o.images.nbytes for o in self.batches)
-        self.size = max(self.size, used, kept.images.nbytes*n_batches if len(self.batches)==1 else 0)
+        self.used += kept.images.nbytes
+        if len(self.batches)==1: self.size = self.used*n_batches
+        self.size = max(self.size, self.used)
 
 class _Once:
     "Batches from the shelf, or on their way there"
@@ -100,7 +104,7 @@ class _Once:
         mine = _Set(self.name)
         self.shelf.sets[self.key] = mine
         for i,batch in enumerate(self.batches):
-            if not i and len(self)*len(batch[0])>=self.shelf.few: mine.levels = self.make()
+            if not i and len(self)*(batch_length(batch) or 0)>=self.shelf.few: mine.levels = self.make()
             self.shelf.lay(self.key, mine, batch, len(self))
             yield batch
         mine.whole = True
@@ -129,8 +133,10 @@ class SharedImages:
         self.id = uuid4().hex
         self.sets:dict[str,_Set] = {} # oldest first
         self.to_come:dict[Any,str|None] = {} # by name of a model: the key of what it will look at, `None` is not known
-        self.known:dict[int,tuple] = {} # data and their fingerprints
+        self.known:dict[int,tuple] = {} # data, which nothing here keeps alive, and their fingerprints
+        self.process = os.getpid()
         self.lock = threading.RLock()
+        self.looking = 0 # models at this moment
         self.told = False
         self.timer:threading.Timer|None = None
         _shelves[self.id] = self
@@ -145,11 +151,18 @@ class SharedImages:
         "By what images are found again"
         source = steady_pictures(data, asked=self.asked) if self.limit else None
         if source is None: return ''
-        if id(source) not in self.known: self.known[id(source)] = source,fingerprint(source)
-        _,told = self.known[id(source)]
         loaders = [o for o in (batches,data) if isinstance(o, DataLoader)]
         own = [o.collate_fn for o in loaders if o is data]
-        return fingerprint(told, prepare, [o.batch_size for o in loaders], own)
+        return fingerprint(self._told(source), prepare, [o.batch_size for o in loaders], own)
+
+    def _told(self, source):
+        "Fingerprint of data, made once as long as they are there"
+        at = id(source)
+        there,told = self.known.get(at, (None,''))
+        if there is None or there() is not source:
+            told = fingerprint(source)
+            self.known[at] = ref(source),told
+        return told
 
     def batches(self,
         batches:Any, # That a model shall look at
@@ -192,7 +205,9 @@ class SharedImages:
             if there is not mine: return
             kept = _kept(batch, mine.levels)
             if kept: mine.append(kept, n_batches)
-            if kept is None or not self._has_room(mine): del self.sets[key]
+            if kept and self._has_room(mine): return
+            del self.sets[key]
+            mine.batches.clear()
 
     def _has_room(self, mine):
         "Whether images fit in, the oldest of the others having given way"
@@ -226,10 +241,11 @@ class SharedImages:
     ) -> Iterator[None]: # Nothing
         "For as long as this model looks, `outputs` takes images from here"
         token = _entered.set((self, name))
-        if self.timer: self.timer.cancel()
+        with self.lock: self.looking += 1
         try: yield
         finally:
             _entered.reset(token)
+            with self.lock: self.looking -= 1
             self.done(name)
 
     def done(self,
@@ -240,15 +256,23 @@ class SharedImages:
             self.to_come.pop(name, None)
             for k in [k for k,o in self.sets.items() if o.name==name and not o.whole]: del self.sets[k]
             self._let_go()
-        if None not in self.to_come: return # a worker does not know who comes
-        self.timer = threading.Timer(self.idle, self.sets.clear)
+            if None in self.to_come: self._wait() # a worker does not know who comes
+
+    def _wait(self):
+        "Let images go after a while, unless a model looks at them by then"
+        if self.timer: self.timer.cancel()
+        self.timer = threading.Timer(self.idle, self._rest)
         self.timer.daemon = True
         self.timer.start()
 
+    def _rest(self):
+        with self.lock:
+            if not self.looking: self.sets.clear()
+
 def _in_worker(known_as, limit, asked):
-    "The shelf of this process; another one was there for the sweep before"
+    "The shelf of this process; another one was there for the sweep before, or in the process that this was forked from"
     there = _shelves.get(known_as)
-    if there: return there
+    if there and there.process==os.getpid(): return there
     there = _shelves[known_as] = SharedImages(0)
     there.id = known_as
     there.limit = limit

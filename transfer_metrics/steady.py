@@ -11,6 +11,7 @@ __all__ = ['is_fixed', 'is_steady', 'steady_pictures', 'Levels', 'levels_of']
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.data import BatchSampler, DataLoader, Dataset, SequentialSampler, Subset
@@ -19,10 +20,11 @@ from .samples import Samples
 
 # %% ../nbs/38_steady.ipynb #d9102f0e
 _fixed = set('Compose Sequential Resize CenterCrop Pad Grayscale ToTensor PILToTensor ToImage ToPureTensor ToDtype '
-             'ConvertImageDtype Normalize MaybeToTensor MaybePILToTensor ToNumpy ImageClassification'.split())
+             'ConvertImageDtype Normalize MaybeToTensor MaybePILToTensor ToNumpy ImageClassification '
+             'MaybeConvertMode _convert_to_rgb to_tensor pil_to_tensor to_image'.split())
 _makers = 'torchvision','timm','open_clip','torch','transfer_metrics'
 
-def _root(o): return o.__module__.partition('.')[0]
+def _root(o): return (o.__module__ or '').partition('.')[0]
 
 def is_fixed(
     transform:Any, # Of one picture; `None` for none
@@ -34,21 +36,37 @@ def is_fixed(
     (True, False)
     """
     if transform is None: return True
-    if isinstance(transform, FunctionType): return _root(transform) in _makers
-    kind = type(transform)
+    kind = transform if isinstance(transform, FunctionType) else type(transform)
+    if kind is transform and _root(kind)=='transfer_metrics': return True
     if _root(kind) not in _makers or kind.__name__ not in _fixed: return False
     parts = transform if isinstance(transform, nn.Sequential) else getattr(transform, 'transforms', [])
     return all(map(is_fixed, parts))
+
+_openers = 'torchvision','transfer_metrics'
+_arrays = list,tuple,np.ndarray,Tensor
+
+def _is_opener(f):
+    "Whether a function, if it is one, opens a file in the same way each time"
+    return f is None or isinstance(f, FunctionType) and _root(f) in _openers
+
+def _is_table(data):
+    "Whether it is a data set of the library `datasets`; a module of your own may have that name"
+    return type(data).__module__=='datasets.arrow_dataset'
+
+def _is_ours(data):
+    "Whether it is a data set of this package, which holds its samples itself"
+    held = getattr(data, 'inputs', getattr(data, 'data', None))
+    return _root(type(data))=='transfer_metrics' and isinstance(held, _arrays)
 
 def is_steady(
     data:Any, # A data set
 ) -> bool: # `False` where it cannot be known
     "Whether a data set gives the same each time that it is asked"
     if isinstance(data, Subset): return is_steady(data.dataset)
-    kind = type(data)
-    if _root(kind)=='datasets': return data.format['type']!='custom'
-    ours = _root(kind)=='transfer_metrics'
-    if not ours and not kind.__module__.startswith('torchvision.datasets'): return False
+    if _is_table(data): return data.format['type']!='custom'
+    if not _is_ours(data) and not type(data).__module__.startswith('torchvision.datasets'): return False
+    openers = (getattr(data, k, None) for k in ('loader','_loader'))
+    if not all(map(_is_opener, openers)): return False
     both = getattr(data, 'transforms', None)
     usual = both is None or type(both).__name__=='StandardTransform'
     named = (getattr(o, k, None) for o in (data,both) for k in ('transform','target_transform'))
@@ -66,7 +84,7 @@ def steady_pictures(
     asked:bool=False, # Whether somebody says that it gives the same each time
 ) -> Dataset|None: # `None` where pictures may not be kept
     "The data set that pictures come from, `None` where they may not be kept"
-    if _root(type(data))=='datasets': return data if is_steady(data) or asked else None
+    if _is_table(data): return data if asked or is_steady(data) else None
     if isinstance(data, DataLoader) and not _is_whole(data): return None
     if not isinstance(data, (Dataset,DataLoader,Samples,tuple)): return None
     samples = Samples.of(data)

@@ -13,12 +13,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
+from .amounts import image_names, member
 from .answers import Answer
-from .common import classifiers, command, looked_at, names_in, numbers_in, one_thread, pixels_text
+from .common import classifiers, command, looked_at, models_text, names_in, numbers_in, one_thread
 from .common import read_array
 from .inputs import check_names
 from .labelled import check_answers
-from .names import check_channels, check_images, check_networks, check_saved, existing
+from .names import check_images, check_networks, check_pixels, check_saved, existing
 from .names import predicted_names
 
 # %% ../../nbs/cli/17_accuracy.ipynb #47bc25be
@@ -40,7 +41,7 @@ def _check(o):
         for path in names_in(getattr(o, option)): check_saved(path, option.replace('_', '-'))
     check_images(o.known, 'known', empty=True)
     check_networks(o.models, o.weights, o.device)
-    check_channels(o.mean, o.std)
+    check_pixels(o.size, o.mean, o.std)
     check_names(o.metrics, predicted_names(), 'accuracy')
     pairs = len(names_in(o.known_outputs)),len(names_in(o.new_outputs))
     if pairs[0]!=pairs[1]:
@@ -50,12 +51,10 @@ def _check(o):
 # %% ../../nbs/cli/17_accuracy.ipynb #ffeb2931
 def _array_in(p):
     "The images in an array file"
-    import numpy as np
     if p.suffix=='.npy': return read_array(p)
-    with np.load(p) as z:
-        there = [k for k in ('images','data','x','arr_0') if k in z]
-        if there: return z[there[0]]
-        raise ValueError(f'--new {p} must hold `images`, it holds {", ".join(z)}')
+    found = member(p, image_names)
+    if found is None: raise ValueError(f'--new {p} must hold an array called images')
+    return found
 
 def _new_set(path, where):
     "The images of a path, without labels"
@@ -130,8 +129,7 @@ def _found(a, m, o):
     n = len(m.known.images)+sum(len(s.images) for s in m.new.values())
     models = 'one model' if len(m.models)==1 else f'{len(m.models)} models'
     a.found(f'{models}, one forward pass over {n} images')
-    unlike = pixels_text(o.models, o.mean)
-    if unlike: a.found(unlike)
+    for text in models_text(o.models, o.weights, o.mean): a.found(text)
 
 def _saved(o, a):
     "Outputs of each model from files: labelled and new ones"

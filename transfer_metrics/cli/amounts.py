@@ -14,9 +14,8 @@ from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 from ..datasets.folders import n_held_out, picture_counts
-from .common import numbers_in, range_in
+from .common import numbers_in, range_in, read_array
 
 # %% ../../nbs/cli/22_amounts.ipynb #877af5f2
 def label_counts(
@@ -34,25 +33,22 @@ def member(
     names:Iterable[str], # What the array may be called
 ) -> Any: # An array, `None` where there is none of these names
     "The first array of these names in a file"
-    import numpy as np
-    with np.load(path) as z:
-        there = [k for k in names if k in z]
-        return z[there[0]] if there else None
+    from transfer_metrics.store import npz_array, npz_names
+    held = npz_names(path)
+    there = [k for k in names if k in held]
+    return npz_array(path, there[0]) if there else None
 
 def _labels_in(path, names=('labels',)):
     "The labels in an .npz file or in the folder of labels.npy, `None` where there are none"
-    import numpy as np
     inside = path/'labels.npy'
     if path.suffix=='.npz' and path.is_file(): return member(path, names)
-    return np.load(inside, mmap_mode='r') if inside.is_file() else None
+    return read_array(inside) if inside.is_file() else None
 
 def saved_counts(
     path:str, # What `Outputs.save` wrote
 ) -> dict[Any,int]|None: # `None` where there are no labels
     "How many samples of each class saved outputs have; nothing else is read of them"
-    try: labels = _labels_in(Path(path))
-    except (BadZipFile,ValueError,OSError):
-        raise ValueError(f'{path} is not an .npz file or a folder that Outputs.save wrote') from None
+    labels = _labels_in(Path(path))
     return None if labels is None else label_counts(labels)
 
 def image_counts(

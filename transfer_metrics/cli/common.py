@@ -6,8 +6,8 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/common.html.md"""
 
 # %% auto #0
 __all__ = ['commands', 'Command', 'command', 'unnamed', 'write', 'names_in', 'numbers_in', 'range_in', 'as_options', 'read_array',
-           'limited', 'share_of', 'saved_outputs', 'own_model', 'as_given', 'looked_at', 'pixels_text', 'classifiers',
-           'one_thread']
+           'limited', 'share_of', 'saved_outputs', 'own_model', 'as_given', 'looked_at', 'pixels_text', 'random_text',
+           'models_text', 'classifiers', 'one_thread']
 
 # %% ../../nbs/cli/02_common.ipynb #88b4bcbf
 import re
@@ -244,6 +244,23 @@ def pixels_text(
     one = len(own)==1
     return (f'{", ".join(own)} {"gets" if one else "get"} pixels in [0, 1]: if {"it was" if one else "they were"} '
             'trained on normalised images, say so with --mean and --std')
+
+def random_text(
+    names:str, # Models, separated by commas
+    weights:str, # As of `--weights`
+) -> str: # '' where none of them has random weights
+    "Which models have learned nothing, so that nobody reads their scores as those of pretrained ones"
+    fresh = [k for k in names_in(names) if library_of(k)!='module' and '=' not in k]
+    if weights.lower()!='none' or not fresh: return ''
+    return f'{", ".join(fresh)}: random weights, for --weights none; no score of these is that of a pretrained model'
+
+def models_text(
+    names:str, # Models, separated by commas
+    weights:str, # As of `--weights`
+    mean:str, # As of `--mean`
+) -> Iterator[str]: # None where there is nothing to mind
+    "What to mind of the models before their scores are read"
+    yield from filter(None, [random_text(names, weights), pixels_text(names, mean)])
 
 def classifiers(
     names:str, # torchvision models, `library:NAME` or `module:function=weights`, separated by commas

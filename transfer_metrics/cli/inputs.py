@@ -18,11 +18,10 @@ from inspect import signature
 from json import loads
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 from ..checks import known
 from .common import names_in
 from .spreadsheets import read_table
-from ..model_names import check_library
+from ..model_names import check_library, told_apart
 
 # %% ../../nbs/cli/13_inputs.ipynb #2f79fcc3
 def _decorated(path, decorator):
@@ -92,6 +91,7 @@ def check_models(
         where = where.removeprefix('torchvision:')
         if ':' in where: check_library(where)
         elif there := torchvision_models(): known(where.lower(), there, 'model', 'torchvision.models.list_models()')
+    told_apart((k.removeprefix('torchvision:') for k in names_in(text)), option)
 
 # %% ../../nbs/cli/13_inputs.ipynb #aaf14de9
 def _no_driver():
@@ -178,11 +178,11 @@ def _features(frame, path):
 
 def _member(path, option):
     "An array of an .npz file"
-    import numpy as np
-    with np.load(path) as z:
-        if len(z.files)==1: return z[z.files[0]]
-        if option in z.files: return z[option]
-        raise ValueError(f'{path} must hold one array, or one that is called {option}; it holds {", ".join(z.files)}')
+    from transfer_metrics.store import npz_array, npz_names
+    held = npz_names(path)
+    if len(held)==1: return npz_array(path, held[0])
+    if option in held: return npz_array(path, option)
+    raise ValueError(f'{path} must hold one array, or one that is called {option}; it holds {", ".join(held)}')
 
 def read_file(
     path:str|Path, # As `check_file` gave it
@@ -194,7 +194,7 @@ def read_file(
     kind = path.suffix.lower()
     if kind in ('.csv','.parquet'): return (_labels if option=='labels' else _features)(read_table(path), path)
     try: return np.load(path, mmap_mode='r') if kind=='.npy' else _member(path, option)
-    except (OSError,EOFError,ValueError,BadZipFile) as e:
+    except (OSError,EOFError,ValueError) as e:
         if str(path) in str(e): raise
         if 'object' in str(e).lower(): raise ValueError(f'{path} holds Python objects; save them as text or numbers, '
                                                       f'such as {option}.astype(str)') from None

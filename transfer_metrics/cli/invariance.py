@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from fastcore.meta import delegates
 from .accuracy import named_counts
 from .answers import Answer
-from .common import classifiers, command, looked_at, names_in, numbers_in, one_thread, pixels_text
+from .common import classifiers, command, looked_at, models_text, names_in, numbers_in, one_thread
 from .common import unnamed, write
 from .inputs import check_names, configured
 from .labelled import check_answers, given_images
-from .names import check_channels, check_images, check_networks, existing, label_free_names
+from .names import check_images, check_networks, check_pixels, existing, label_free_names
 from .plan import asked, fewer, less, lasting, passes, planned, timed, views
 
 # %% ../../nbs/cli/06_invariance.ipynb #a1689912
@@ -89,8 +89,7 @@ def _own(o, metrics, a):
     n = passes(plan, len(base.images), len(exterior), each)
     _work(a, m, n, f', {lasting(seconds*n)}')
     if plan!=asked(o): a.found(less(plan))
-    unlike = pixels_text(o.models, o.mean)
-    if unlike: a.found(unlike)
+    for text in models_text(o.models, o.weights, o.mean): a.found(text)
     return m,plan
 
 # %% ../../nbs/cli/06_invariance.ipynb #ff02ee7a
@@ -294,4 +293,4 @@ def _check(o):
     check_images(o.images, 'images', empty=True)
     check_names(o.metrics, label_free_names(), 'invariance')
     check_networks(o.models, o.weights, o.device)
-    check_channels(o.mean, o.std)
+    check_pixels(o.size, o.mean, o.std)

@@ -12,10 +12,10 @@ __all__ = ['given_images', 'LabelledImages', 'images_of', 'found_text', 'model_o
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-from .common import limited, names_in, numbers_in, own_model, pixels_text, share_of
+from .common import limited, models_text, names_in, numbers_in, own_model, share_of
 from .amounts import image_counts, image_names, label_counts, label_names, member
 from .inputs import check_finite, check_rows, files_in, read_file
-from .names import check_channels, check_dataset, check_images, existing
+from .names import check_dataset, check_images, check_pixels, existing
 from ..model_names import libraries, library_of, told_apart
 
 # %% ../../nbs/cli/14_labelled.ipynb #47b8182e
@@ -37,7 +37,7 @@ def _arrays_in(path):
         s = one_set(path)
         return s.images,np.asarray(s.labels)
     found = member(path, image_names),member(path, label_names)
-    if any(o is None for o in found): raise ValueError(f'--images {path} must hold `images` and `labels`')
+    if any(o is None for o in found): raise ValueError(f'--images {path} must hold arrays called images and labels')
     return found
 
 class LabelledImages(NamedTuple):
@@ -56,10 +56,9 @@ class LabelledImages(NamedTuple):
     def check(self) -> None: # Nothing, or `ValueError`
         "Refuse none and several, and folders that are not there"
         if not given_images(self): raise ValueError('--models needs labelled images: one of --images, --dataset, --npy')
-        if self.size<0: raise ValueError(f'--size must be 0 or more, got {self.size}')
         existing(self.images, 'images')
         check_images(self.images, 'images')
-        check_channels(self.mean, self.std)
+        check_pixels(self.size, self.mean, self.std)
 
     def counts(self) -> dict|None: # Images by class, `None` where that is not known without loading them
         "How many images of each class there are, before they are drawn from"
@@ -194,8 +193,7 @@ def model_outputs(
             if counted is not None: counted(counts)
             found(found_text(counts, 'images'))
             found(_work(len(specs), len(images)))
-            unlike = pixels_text(names, data.mean)
-            if unlike: found(unlike)
+            for text in models_text(names, weights, data.mean): found(text)
         try:
             with shared.turn(spec): outs[name] = _seen(name, m, images, batch_size, store, **options)
         except (RuntimeError, ValueError) as e: outs[name] = _plainer(e) # in its rows; the other models go on

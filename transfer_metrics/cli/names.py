@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/names.html.md"""
 
 # %% auto #0
 __all__ = ['estimator_names', 'label_free_names', 'predicted_names', 'weight_names', 'check_weights', 'dataset_names', 'existing',
-           'check_dataset', 'check_module', 'check_saved', 'check_images', 'check_channels', 'check_networks',
+           'check_dataset', 'check_module', 'check_saved', 'check_images', 'check_pixels', 'check_networks',
            'check_choices']
 
 # %% ../../nbs/cli/19_names.ipynb #34617930
@@ -163,14 +163,18 @@ def check_images(
     found = describe(counts, what='images')
     raise ValueError(f'--{option} {path}: at least two classes are needed, a folder of images for each; found {found}')
 
-def check_channels(
+def check_pixels(
+    size:int, # Side of the images, 0 as they are
     mean:str, # Numbers separated by commas, one a channel
     std:str, # The same
 ) -> None: # Nothing, or `ValueError`
-    "Refuse means and standard deviations that do not go together"
-    counts = [len(numbers_in(o, k)) for k,o in dict(mean=mean, std=std).items()]
-    if counts[0]!=counts[1]:
-        raise ValueError(f'--mean and --std must have one number a channel each, got {counts[0]} and {counts[1]}')
+    "Refuse sizes, means and standard deviations that no image can have, and those that do not go together"
+    if size<0: raise ValueError(f'--size must be 0 or more, got {size}')
+    means = numbers_in(mean, 'mean')
+    stds = numbers_in(std, 'std')
+    if len(means)!=len(stds):
+        raise ValueError(f'--mean and --std must have one number a channel each, got {len(means)} and {len(stds)}')
+    if any(o<=0 for o in stds): raise ValueError(f'--std must be numbers above 0, got {std}')
 
 def check_networks(
     models:str, # Names of torchvision models, `library:NAME` or `module:function=weights`, separated by commas

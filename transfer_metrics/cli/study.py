@@ -13,11 +13,11 @@ from types import SimpleNamespace
 from fastcore.meta import delegates
 from .amounts import check_classes, digits_counts, image_counts, label_counts, saved_counts
 from .answers import Answer
-from .common import as_given, as_options, command, looked_at, names_in, one_thread, pixels_text
+from .common import as_given, as_options, command, looked_at, models_text, names_in, one_thread
 from .common import range_in
 from .inputs import check_names, digits_models, score_names
 from .labelled import given_arrays, given_images
-from .names import check_channels, check_choices, check_images, check_networks, check_saved
+from .names import check_choices, check_images, check_networks, check_pixels, check_saved
 from .names import existing
 from .study_data import check_sources, own_data, study_data, study_images
 from .study_tables import show_study
@@ -109,8 +109,7 @@ def _measure(experiment, o, plan, a):
     methods = _methods(o, plan)
     _without_probs(o, m)
     a.found(f'{experiment}: {_work(len(m.sources), tasks, methods, o)}')
-    unlike = pixels_text(o.models, o.mean)
-    if unlike: a.found(unlike)
+    for text in models_text(o.models, o.weights, o.mean): a.found(text)
     sources = _learners(m.sources, o) if 'meta_transfer' in methods else m.sources
     options = {k: v for k,v in _training(o).items() if k in methods}
     accuracy = m.accuracy if experiment=='selection' else None
@@ -155,7 +154,7 @@ def _check(o):
     check_choices(o.methods, _every_method, 'method')
     if o.sources!='all': check_names(o.sources, digits_models(), 'study', 'sources')
     check_networks(o.models, o.weights, o.device)
-    check_channels(o.mean, o.std)
+    check_pixels(o.size, o.mean, o.std)
     for path in names_in(o.outputs)+names_in(o.test_outputs): check_saved(path)
     for option in ('images','test_images','train_images'):
         existing(getattr(o, option), option.replace('_', '-'))

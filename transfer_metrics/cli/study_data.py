@@ -82,6 +82,8 @@ def check_sources(
         raise ValueError('give one of --outputs, --models with --images, or --features and --probs with --labels')
     if o.sources and own_data(o):
         raise ValueError('--sources chooses embedded models, it does not go with --outputs, --features or --models')
+    if o.probs and not o.features: raise ValueError('--probs goes with --features, which new heads are trained on')
+    if o.limit<0: raise ValueError(f'--limit must be 0 or more, got {o.limit}')
     if o.limit and not own_data(o): raise ValueError('--limit is for data of your own, it needs --models or --outputs')
     without_outputs = o.test_outputs and not o.outputs
     without_images = (o.test_images or o.train_images) and not o.images

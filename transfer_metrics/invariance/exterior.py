@@ -17,6 +17,7 @@ from ..datasets.folders import picture_endings
 from ..datasets.images import load_dataset, open_picture
 from .domains import Domain, class_numbers, stored_images
 from ..containers import as_images
+from ..store import npz_array, npz_names
 
 # %% ../../nbs/invariance/18_exterior.ipynb #2137da12
 def _numpy(path):
@@ -52,12 +53,12 @@ def _first(names, among):
 
 def _load_npz(path):
     "Images and labels of one `.npz` file"
-    with np.load(path) as z:
-        images = _first(('images','data','x','arr_0'), z)
-        labels = _first(('labels','y','arr_1'), z)
-        if images is None or labels is None:
-            raise ValueError(f'{path} must hold `images` and `labels`, it holds {", ".join(z)}')
-        return _set(z[images], z[labels], path)
+    held = npz_names(path)
+    images = _first(('images','data','x','arr_0'), held)
+    labels = _first(('labels','y','arr_1'), held)
+    if images is None or labels is None:
+        raise ValueError(f'{path} must hold arrays called images and labels, it holds {", ".join(held)}')
+    return _set(npz_array(path, images), npz_array(path, labels), path)
 
 # %% ../../nbs/invariance/18_exterior.ipynb #267888b8
 def _pictures(path):

@@ -20,7 +20,7 @@ from ..progress import tqdm
 from ..checks import number, one_of, whole
 from ..core import ArrayLike, as_features, like
 from ..models import forward
-from ..store import atomic
+from ..store import atomic, npz_array, npz_names
 from .views import jigsaws, permutations as listed_permutations, rotations
 
 # %% ../../nbs/invariance/03_prediction.ipynb #eb1dd621
@@ -93,9 +93,10 @@ class TransformHead:
     ) -> Self: # The same head
         "Read what `save` wrote"
         if not Path(path).is_file(): raise ValueError(f'`path` must be a saved head, but {path} does not exist')
-        with np.load(path) as z: found = {k: z[k] for k in _saved if k in z}
-        missing = [k for k in _saved if k not in found]
+        there = npz_names(path)
+        missing = [k for k in _saved if k not in there]
         if missing: raise ValueError(f'{path} is not a saved head, it lacks {", ".join(missing)}')
+        found = {k: npz_array(path, k) for k in _saved}
         for k in 'task','layer': found[k] = str(found[k])
         for k in 'grid','permutations': found[k] = found[k].tolist()
         return cls(**found)

@@ -188,10 +188,11 @@ def outputs(
     given = loader
     if adapted:
         model = adapted.model
-        loader = adapted.batches(loader, batch_size or 64, workers=workers)
+        loader = adapted.batches(loader, 64 if batch_size is None else batch_size, workers=workers)
         forward = forward or adapted.forward
         name = name or adapted.name
-    batches = Samples.of(loader, name='loader').batches(batch_size or 256, workers=workers)
+    size = 256 if batch_size is None else batch_size
+    batches = Samples.of(loader, name='loader').batches(size, workers=workers)
     batches = decoded_once(batches, given, adapted.prepare if adapted else None)
     several = not (layer is None or isinstance(layer, str))
     layers = _layers(layer)

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from ..core import ArrayLike, as_tensor
-from ..store import atomic
+from ..store import atomic, npz_array, npz_names
 
 # %% ../../nbs/models/02_saved.ipynb #f2c94fe7
 _numpy_floats = torch.float16,torch.float32,torch.float64
@@ -59,7 +59,8 @@ def _read_arrays(path):
         there = [k for k in _names if (path/f'{k}.npy').exists()]
         return {k: np.load(path/f'{k}.npy', mmap_mode='r') for k in there}
     if path.suffix!='.npz': raise ValueError(f'{path} must be an .npz file or an existing folder')
-    with np.load(path) as z: return {k: z[k] for k in _names if k in z}
+    there = npz_names(path)
+    return {k: npz_array(path, k) for k in _names if k in there}
 
 def _write_arrays(path, arrays):
     "Arrays by name into a new file or folder"

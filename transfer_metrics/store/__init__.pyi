@@ -5,6 +5,8 @@ from .books import Item as Item
 from .books import workers as workers
 from .files import atomic as atomic
 from .files import Checkpoint as Checkpoint
+from .files import npz_array as npz_array
+from .files import npz_names as npz_names
 from .fingerprints import fingerprint as fingerprint
 from .rows import refuse_unwritable as refuse_unwritable
 from .rows import RowStore as RowStore

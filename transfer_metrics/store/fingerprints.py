@@ -41,6 +41,12 @@ def _root(o):
     module = getattr(o, '__module__', None) or ''
     return module.partition('.')[0]
 
+def _is_foreign(o):
+    "Whether it counts by name; a file of one's own may be called datasets.py"
+    root = _root(o)
+    own = root=='datasets' and 'datasets.arrow_dataset' not in sys.modules
+    return root in _foreign and not own
+
 def _is_code(v): return isinstance(v, (types.FunctionType,type,partial)) or hasattr(v, '__wrapped__')
 
 def _is_telling(v): return isinstance(v, _plain) or _is_code(v)
@@ -75,7 +81,7 @@ def _function(f):
     closure = f.__closure__ or ()
     empty = types.CellType()
     captured = [c.cell_contents for c in closure if c!=empty]
-    if _root(f) in _foreign: return [f.__module__, f.__qualname__, captured]
+    if _is_foreign(f): return [f.__module__, f.__qualname__, captured]
     telling = {k: v for k,v in _globals(f).items() if _is_telling(v) or _is_table(v)}
     used = {k: _mentioned(v, f.__module__) for k,v in telling.items()}
     code = _code(f.__code__)
@@ -89,7 +95,7 @@ def _behind(member):
 
 def _class(c):
     "Name of a class; unless it is foreign, also its bases, constants and methods"
-    if _root(c) in _foreign: return [c.__module__, c.__qualname__]
+    if _is_foreign(c): return [c.__module__, c.__qualname__]
     members = {k: _behind(v) for k,v in sorted(vars(c).items())}
     functions = [v for v in members.values() if isinstance(v, types.FunctionType)]
     methods = [f for f in functions if f.__module__==c.__module__]

@@ -27,12 +27,11 @@ def _conditional(
     share = joint/mass
     return torch.where(mass>0, share, 0.)
 
-def _table(p:Tensor, y:Labels, *, in_single:bool=False) -> Tensor:
-    "$\\hat P(y|z)$ of some samples, shape `[c_t, c_s]`, perhaps in `float32`"
+def _table(p:Tensor, y:Labels) -> Tensor:
+    "$\\hat P(y|z)$ of some samples, shape `[c_t, c_s]`"
     c_t = len(y.classes)
-    joint = class_sums(p, y.codes, c_t, check=check_simplex, in_single=in_single)
-    table = _conditional(joint)
-    return table.float() if in_single else table
+    joint = class_sums(p, y.codes, c_t, check=check_simplex)
+    return _conditional(joint)
 
 # %% ../../nbs/transferability/01_leep.ipynb #8108afd8
 def eep(
@@ -67,10 +66,6 @@ def _logs(table:Tensor, p:Tensor, codes:Tensor) -> float:
     "Sum of the logarithms of what samples look up"
     true_prob = class_dots(p, codes, table)
     with one_thread(len(p)<2**20): return float(true_prob.log().sum())
-
-def _many_singles(p:Tensor) -> bool:
-    "Whether there are so many `float32` probabilities that rounding cancels in the mean of the logarithms"
-    return p.numel()>=2**24 and p.dtype==torch.float32 and p.device.type=='cpu'
 
 def _score(logs:float, counts:Tensor, *, chance_corrected:bool, **_) -> float:
     "LEEP from the sum of the logarithms and the samples of each label"
@@ -109,7 +104,7 @@ def leep(
     """
     p = as_matrix(probs, 'probs', shape='[n, c_s]')
     y = as_labels(labels, n=len(p), device=p.device)
-    if cv is None: table,row = _table(p, y, in_single=_many_singles(p)),y.codes
+    if cv is None: table,row = _table(p, y),y.codes
     else: table,row = _of_others(p, y, cv, seed)
     logs = _logs(table, p, row)
     return _score(logs, y.codes.bincount(), chance_corrected=chance_corrected)
