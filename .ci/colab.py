@@ -76,7 +76,8 @@ def main(paths, times=False):
             except Exception as e: took,busy,wrong = 0., 0., f'{type(e).__name__}: {e}; its process died or did not end'
             failed += bool(wrong)
             if not wrong and not left_out(p): found[p] = busy
-            print(f'{took:5.1f} s  {os.path.relpath(p)}', f' {wrong}\n' if wrong else '', flush=True)
+            told = f' {wrong}\n' if wrong else ' not run: needs what is not installed' if left_out(p) else ''
+            print(f'{took:5.1f} s  {os.path.relpath(p)}', told, flush=True)
     if times: write_times(found)
     return failed
 

@@ -8,8 +8,7 @@ from packaging.version import Version
 
 ini = ConfigParser(delimiters='=', interpolation=None)
 ini.read(Path(__file__).parents[1]/'settings.ini', encoding='utf-8')
-keys = 'requirements','notebook_requirements','dev_requirements'
-wanted = [Requirement(line) for key in keys for line in ini['DEFAULT'][key].split()]
+wanted = [Requirement(line) for key in ('requirements','dev_requirements') for line in ini['DEFAULT'][key].split()]
 
 found = {}
 while wanted:

@@ -109,7 +109,6 @@ def test_tested_versions():
     assert lines==[f'{k}=={v}' for k,v in sorted(versions.items())]
     ini = ConfigParser(delimiters='=', interpolation=None)
     ini.read(root/'settings.ini', encoding='utf-8')
-    keys = 'requirements','notebook_requirements','dev_requirements' # the libraries of models are each their own choice
-    wanted = [Requirement(o) for k in keys for o in ini['DEFAULT'][k].split()]
+    wanted = [Requirement(o) for k,v in ini['DEFAULT'].items() if k.endswith('requirements') for o in v.split()]
     assert len(wanted)>20
     for r in wanted: assert r.specifier.contains(versions[canonicalize_name(r.name)]), r

@@ -10,6 +10,7 @@ __all__ = ['label_keys', 'words', 'call_with', 'Said', 'is_made', 'said', 'Reade
 # %% ../nbs/24_reading.ipynb #b51c95cb
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 import torch
@@ -42,13 +43,22 @@ def _with_entries(model, entries):
     raise ValueError(f'the model takes {", ".join(sorted(names))}, a batch has {", ".join(map(str, given))}; '
                      'rename the entries, or pass forward=lambda model, batch: ...')
 
-_towers = dict(pixel_values='get_image_features', input_ids='get_text_features') # of CLIP and its kin
+_towers = dict( # of CLIP and its kin: a method, and the name of what it gives
+    pixel_values=('get_image_features','image_embeds'),
+    input_ids=('get_text_features','text_embeds'))
+
+def _embedded(tower, field, *args, **kwargs):
+    "What a tower gives; a bare tensor, as of transformers before 5, is no logits though a linear layer makes it"
+    out = tower(*args, **kwargs)
+    return {field: out} if isinstance(out, Tensor) else out
 
 def _tower(model, entries):
     "The part of a two-tower model that its input is for, `None` of other models, and of both inputs at once"
-    if not all(hasattr(model, name) for name in _towers.values()): return None
-    there = [name for k,name in _towers.items() if k in entries]
-    return getattr(model, there[0]) if len(there)==1 else None
+    if not all(hasattr(model, name) for name,_ in _towers.values()): return None
+    there = [tower for k,tower in _towers.items() if k in entries]
+    if len(there)!=1: return None
+    name,field = there[0]
+    return partial(_embedded, getattr(model, name), field)
 
 def call_with(
     model:nn.Module, # The model
