@@ -53,13 +53,15 @@ def _times(labels):
 
 def counted(
     arrays:Mapping[str,ArrayLike], # The data arguments of a metric, by name
+    *,
+    classes:bool=True, # Whether the labels are classes, not measured numbers
 ) -> dict[str,Any]: # What `sizes` puts together
     "What the sizes follow from, of all samples or of those of one process"
     found:dict[str,Any] = {}
     for name,x in arrays.items():
         if name=='features': found['d'] = np.shape(x)[1]
         elif name=='probs': found['masses'] = _masses(x)
-        elif name=='labels': found.update(n=len(x), labels=_times(x))
+        elif name=='labels': found.update(n=len(x), labels=_times(x) if classes else {})
         elif name in ('predicted','source_labels'): found['sources'] = list(_times(x))
     return found
 

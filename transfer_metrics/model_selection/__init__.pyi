@@ -57,6 +57,7 @@ from .scoring import lacking as lacking
 from .scoring import n_parameters as n_parameters
 from .scoring import score_job as score_job
 from .scoring import ScoreJob as ScoreJob
+from .scoring import takes_classes as takes_classes
 from .scoring import told_of_job as told_of_job
 from .selection import best_among as best_among
 from .selection import select_model as select_model

@@ -33,7 +33,7 @@ from ..shared_images import SharedImages
 from ..store import Book, workers
 from .point_names import name_points
 from .groups import uncertainty, with_intervals
-from .scoring import ScoreJob, alone, caution_of, count_of
+from .scoring import ScoreJob, alone, caution_of, count_of, takes_classes
 from .kept import folder_of, scores_in, will_look
 from .scoring import job_items, n_parameters, score_job
 from .naming import distinct, named_models
@@ -203,8 +203,9 @@ def _caution_of_all(outs, fs, row):
     parts = gather(count_of(f, outs[row.model]))
     return caution_of(f, row.value, parts)
 
-def _refuse_one_class_of_all(outs):
-    "Refuse labels that are all the same in all processes"
+def _refuse_one_class_of_all(outs, fs):
+    "Refuse labels that are all the same in all processes, if there is a metric of classes"
+    if not any(takes_classes(f) for f in fs.values()): return
     for o in outs.values():
         if isinstance(o, Exception) or o.labels is None: continue
         s = sizes(gather(counted({'labels': o.labels})))
@@ -225,7 +226,7 @@ def score_shards(
     n = np.sum([o['n'] for o in each], axis=0)
     seconds = np.max([o['seconds'] for o in each], axis=0)
     units = df.metric.map(_units(fs))
-    _refuse_one_class_of_all(outs)
+    _refuse_one_class_of_all(outs, fs)
     cautions = [_caution_of_all(outs, fs, r) for r in df.itertuples()]
     return df.assign(n=n, seconds=seconds, unit=units.fillna(df.unit), caution=cautions)
 
