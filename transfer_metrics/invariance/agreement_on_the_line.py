@@ -95,7 +95,7 @@ def agreement_line(
     source_preds:ArrayLike, # Classes that each model predicts on the source, shape `[m, n_s]`, at least three models
     target_preds:ArrayLike, # Classes that each model predicts on the target, shape `[m, n]`
     *,
-    bounds:tuple[float,float]=(.05, .98), # Pairs with an agreement outside, on either side, are left out
+    bounds:tuple[float,float]=(.05, .98), # Only pairs with an agreement strictly between, on both sides, count
 ) -> LinearFit: # Slope, intercept and $R^2$, without intervals, as the pairs are not independent
     "The line of target agreement on source agreement, both on the probit scale"
     target_preds = _same_models(source_preds, target_preds)
@@ -136,7 +136,7 @@ def agreement_on_the_line(
     target_preds:ArrayLike, # Classes that each model predicts on the target, shape `[m, n]`
     *,
     method:str='aline-d', # 'aline-d' (one equation for each pair of models) or 'aline-s' (every model on the line)
-    # Pairs with an agreement outside, on either side, are left out, as in the authors' code
+    # Only pairs with an agreement strictly between, on both sides, count, as in the authors' code
     bounds:tuple[float,float]=(.05, .98),
 ) -> ArrayLike: # Estimated target accuracy of each model, in $(0, 1)$, shape `[m]`; for frames a `Series` by model
     """Accuracy of each model without labels, ALine-S or ALine-D of [Baek et al. 2022](https://arxiv.org/abs/2206.13089)
