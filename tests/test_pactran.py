@@ -1,9 +1,11 @@
 "The three PACTrans at the edges: one class, no information, more features than samples, tiny features, and what they refuse"
+import importlib
 import math
 import warnings
 import numpy as np
 import pytest
-from scipy.special import softmax
+import torch
+from scipy.special import digamma, gammaln, softmax
 from transfer_metrics.transferability.leep import label_entropy
 from transfer_metrics.transferability.pactran import pactran_dirichlet, pactran_gamma, pactran_gauss
 
@@ -50,6 +52,38 @@ def test_tiny(): assert pactran_gamma(X*1e-200, y)==pytest.approx(pactran_gamma(
     (pactran_gauss, X, dict(curvature='trace'), "`curvature` must be 'sum' or 'mean'")])
 def test_refuses(f, x, options, text):
     with pytest.raises(ValueError, match=text): f(x, y, **options)
+
+def many_classes():
+    "Most columns of each class end with less than a digit of the prior"
+    y = np.arange(600)%60
+    return softmax(2*r.normal(size=(600,90))+5*np.eye(90)[y], 1),y
+
+def test_columns_left_out():
+    "Against turns that read all columns"
+    p,y = many_classes()
+    Y = np.eye(60)[y]
+    a0 = Y.mean(0)[:,None]
+    a = a0+Y.T@p
+    for _ in range(3000):
+        e = digamma(a)-digamma(a.sum(0))
+        w = p*np.exp(e-e.max(1, keepdims=True))[y]
+        a = a0+Y.T@(w/w.sum(1, keepdims=True))
+    e = digamma(a)-digamma(a.sum(0))
+    def beta(a): return gammaln(a).sum(0)-gammaln(a.sum(0))
+    kl = ((a-a0)*e).sum(0)-beta(a)+beta(a0)
+    fit = np.log((p*np.exp(e)[y]).sum(1))
+    assert ((a-a0)<1e-16).mean()>.8
+    assert pactran_dirichlet(p, y)==pytest.approx((fit.sum()-kl.sum())/600, rel=1e-11)
+
+@pytest.mark.parametrize('f', [pactran_dirichlet, pactran_gamma])
+def test_columns_left_out_too_soon(f, monkeypatch):
+    "Turns with all columns have the last word"
+    turns = importlib.import_module('transfer_metrics.transferability.turns')
+    expected = f(p, y)
+    first = torch.arange(2)
+    def without(blocks, *_): return [o._replace(kept=o.rows[:,first], columns=first) for o in blocks]
+    monkeypatch.setattr(turns, 'thinned', without)
+    assert f(p, y)==pytest.approx(expected, rel=1e-9)
 
 def test_too_few_iterations():
     with warnings.catch_warnings(record=True, action='always') as w:

@@ -180,6 +180,9 @@ def warn(
 
 # %% ../nbs/18_cautions.ipynb #30c3ac48
 _shrink = "use shrinkage='ledoit_wolf', or trust knn and linear_probe"
+_nothing = .02
+_shrunk_away = ('low: shrinking leaves next to nothing ({}), of noise, and of features with equal variances in all '
+                'directions, such as whitened ones, however good; trust knn and linear_probe')
 _reduce = 'use fewer `components`, or trust knn and linear_probe'
 
 def of_covariance(
@@ -187,8 +190,9 @@ def of_covariance(
     s:Sizes, # How much data it is of
     options:Mapping, # Of the score
 ) -> str: # One sentence, or ''
-    "The caution of the H-score, plain or shrunk; a value that stayed low was shrunk enough"
+    "The caution of the H-score, plain or shrunk; a value that stayed low was shrunk enough, or too much"
     if not options['shrinkage']: return by_chance('linear', _shrink)(value, s, options)
+    if value<_nothing*(s.c_t-1): return _shrunk_away.format(s)
     if value<_inflated*(s.c_t-1): return ''
     return by_chance('shrunk')(value, s, options)
 

@@ -161,16 +161,29 @@ def _label_array(labels, name):
         return pd.Series(plain, dtype=None if plain else object)
     return labels
 
+def _of_a_matrix(labels, name):
+    "How labels are made of one"
+    if np.ndim(labels)!=2: return ''
+    if np.shape(labels)[1]==1: return f'; of one column pass {name}.squeeze()'
+    return f'; of one-hot rows pass {name}.argmax(1)'
+
 def _check_labels(labels, name, n):
     "Refuse what is not one label a sample"
     ndim = np.ndim(labels)
     if ndim!=1:
         got = f'shape {np.shape(labels)}' if ndim else type(labels).__name__
-        one_hot = '; of one-hot rows pass labels.argmax(1)' if ndim==2 else ''
-        raise ValueError(f'`{name}` must be one label a sample, shape [n], got {got}{one_hot}')
+        raise ValueError(f'`{name}` must be one label a sample, shape [n], got {got}{_of_a_matrix(labels, name)}')
     if n is not None and len(labels)!=n:
         raise ValueError(f'`{name}` must have one entry for each of the {n} samples, got {len(labels)}')
     if not len(labels): raise ValueError(f'`{name}` is empty, at least one sample is needed')
+
+def _check_classes(classes, n, name):
+    "Refuse numbers that are measured: most of them occur once, and they have decimals"
+    if len(classes)<=max(n/2, 10) or classes.dtype.kind!='f' or not (classes%1).any(): return
+    first = float(classes[classes%1!=0][0])
+    raise ValueError(f'`{name}` must be classes, got {len(classes)} different numbers for {n} samples, such as '
+                     f'{first:.6g}; cut a quantity into classes, or pass it to logme(features, targets, '
+                     'regression=True)')
 
 def as_labels(
     labels:ArrayLike, # One hashable label a sample, shape `[n]`
@@ -189,8 +202,10 @@ def as_labels(
         first = int(missing.argmax())
         count = int(missing.sum())
         raise ValueError(f'`{name}` must not be missing, got {count} missing, first at position {first}')
+    classes = np.asarray(classes)
+    _check_classes(classes, len(codes), name)
     numbers = torch.from_numpy(codes).long()
-    return Labels(numbers.to(device), np.asarray(classes))
+    return Labels(numbers.to(device), classes)
 
 # %% ../nbs/00_core.ipynb #e14a03e8
 def check_simplex(

@@ -251,7 +251,9 @@ def _unknown(package, name):
     text = f"module '{package.__name__}' has no attribute {name!r}"
     if name.startswith('_'): return text
     if place := _elsewhere(package.__name__.split('.')[0], name): return f'{text}, it is {place}.{name}'
-    for near in get_close_matches(name, dir(package), 1): return f'{text}, did you mean {near!r}?'
+    *others,last = [repr(o) for o in get_close_matches(name, dir(package), 3)] or ['']
+    near = f'{", ".join(others)} or {last}' if others else last
+    if near: return f'{text}, did you mean {near}?'
     return f'{text}; dir({package.__name__}) lists what it has'
 
 def _elsewhere(root, name):

@@ -246,7 +246,9 @@ def accuracy(
     # torchvision classifiers, others by library (timm:resnet50), or module:function or module:function=weights.pth,
     # separated by commas
     models:str='',
-    known:str='', # labelled images: folder of one folder for each class, .npy or .npz file, torchvision data set
+    # labelled images that the model was not trained on: folder of one folder for each class, .npy or .npz file,
+    # torchvision data set
+    known:str='',
     new:str='', # images without labels: folder of pictures, .npy or .npz file, torchvision data set; several by commas
     known_outputs:str='', # in place of a model and images: saved Outputs (.npz) on labelled samples, one file a model
     new_outputs:str='', # and on samples without labels, in the same order

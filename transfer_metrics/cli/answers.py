@@ -19,17 +19,26 @@ from .tables import copied, say, show_table, width
 # %% ../../nbs/cli/09_answers.ipynb #b05f025d
 _suffixes = dict(plot=('.png','.svg','.pdf','.jpg'), report=('.html','.htm'), json=('.json',), csv=('.csv',))
 
+_others = 'store','curve','latex','fits' # what else some commands write
+
+def _check_place(option, path):
+    "Refuse a path in a folder that cannot be written to"
+    p = Path(path).absolute()
+    if option=='store' and p.exists(): return # which may only be read
+    home = p if p.is_dir() else next(o for o in p.parents if o.exists())
+    if home.is_dir() and access(home, W_OK): return
+    raise ValueError(f'--{option} {path} cannot be written: {home} is no folder where files can be made')
+
 def check_files(
-    options:Mapping[str,Any], # Options of a command, of which `csv`, `json`, `plot` and `report` are looked at
+    options:Mapping[str,Any], # Options of a command, of which those that name files to write are looked at
 ) -> None: # Nothing; `ValueError` for a file that cannot be written
     "Refuse files of results that cannot be written, before anything is computed"
+    for k in (*_suffixes,*_others):
+        if options.get(k): _check_place(k, str(options[k]))
     given = {k: str(options[k]) for k in _suffixes if options.get(k)}
     for k,path in given.items():
         p = Path(path)
         if p.is_dir(): raise ValueError(f'--{k} must name a file, got the folder {path}')
-        home = next(o for o in p.absolute().parents if o.exists())
-        if not (home.is_dir() and access(home, W_OK)):
-            raise ValueError(f'--{k} {path} cannot be written: {home} is no folder where files can be made')
         if p.suffix.lower() not in _suffixes[k]:
             raise ValueError(f'--{k} must name a file that ends in {" or ".join(_suffixes[k])}, got {path}')
     if len(set(given.values()))<len(given):

@@ -18,7 +18,7 @@ from pathlib import Path
 from shlex import quote
 from textwrap import shorten
 from typing import Any, NamedTuple
-from ..model_names import libraries, library_of
+from ..model_names import libraries, library_of, told_apart
 
 # %% ../../nbs/cli/02_common.ipynb #dd347b68
 class Command(NamedTuple):
@@ -161,8 +161,9 @@ def _weights_in(path):
     import torch
     if not Path(path).is_file(): raise ValueError(f'no such file of weights: {path}')
     try: state = torch.load(path, map_location='cpu', weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as e: raise ValueError(
-        f'{path} is not a file of weights: {e}') from None
+    except (pickle.UnpicklingError, RuntimeError, EOFError):
+        written = 'torch.save(model.state_dict(), path) writes one'
+        raise ValueError(f'{path} is not a file of weights; {written}') from None
     return state.get('state_dict', state) if isinstance(state, dict) else state
 
 def _with_weights(model, path):
@@ -238,7 +239,7 @@ def pixels_text(
 ) -> str: # '' where there is none, or they are normalised
     "What models of one's own get to see, for nothing says how they want it"
     named = (k.split('=')[0] for k in names_in(names) if library_of(k) not in libraries)
-    own = [k.partition(':')[2] for k in named if ':' in k]
+    own = list(dict.fromkeys(k.partition(':')[2] for k in named if ':' in k))
     if mean or not own: return ''
     one = len(own)==1
     return (f'{", ".join(own)} {"gets" if one else "get"} pixels in [0, 1]: if {"it was" if one else "they were"} '
@@ -259,16 +260,16 @@ def classifiers(
         raise ValueError(f'--mean and --std must have one number a channel each, got {len(mean)} and {len(std)}')
     models:dict[str,Any] = {}
     specs = [k.removeprefix('torchvision:') for k in names_in(names)]
+    apart = told_apart(specs, option)
     for spec in specs:
         if library_of(spec) in libraries:
             name,model = _of_library(spec, weights, norm)
-            models[name] = model
+            models[apart.get(spec, name)] = model
         elif ':' in spec:
             where,*_ = spec.split('=')
             own = where.partition(':')[2]
-            models[own] = nn.Sequential(*norm, own_model(spec, option))
+            models[apart.get(spec, own)] = nn.Sequential(*norm, own_model(spec, option))
         else: models[spec] = _torchvision(spec, weights, norm)
-    if len(models)<len(specs): raise ValueError(f'the names of --{option} must differ, got {names}')
     return models
 
 # %% ../../nbs/cli/02_common.ipynb #9b579e22

@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/curves.html.md"""
 __all__ = ['curves']
 
 # %% ../../nbs/cli/04_curves.ipynb #a533385a
+import math
 from functools import partial
 from shlex import quote
 from types import SimpleNamespace
@@ -15,7 +16,8 @@ from typing import Any, NamedTuple
 from fastcore.meta import delegates
 from .answers import Answer
 from .common import command, names_in
-from .inputs import check_file, metric_args, read_table
+from .inputs import check_file, metric_args
+from .spreadsheets import read_table
 from .words import estimate_text, saving_words
 
 # %% ../../nbs/cli/04_curves.ipynb #d27f3a22
@@ -40,6 +42,14 @@ def _two_columns(frame, n, names, path):
     _check_columns(frame, [n, *names], path)
     return [_Side(k, frame.drop(columns=[o for o in names if o!=k]), k) for k in names]
 
+_anew = ('scratch','from scratch','base','baseline','random','random init','none','no','no transfer','without','false',
+    '0')
+
+def _begins_anew(values):
+    "Which of two values is learning without transfer: by its name, else the first"
+    named = [o for o in values if o.lower().replace('_', ' ').replace('-', ' ') in _anew]
+    return named[0] if len(named)==1 else values[0]
+
 def _two_values(frame, o):
     "The sides of a long table, told apart by a column"
     _check_columns(frame, [o.by, o.n, o.perf], o.base)
@@ -48,7 +58,7 @@ def _two_values(frame, o):
     if len(values)!=2:
         shown = ', '.join(values[:8])
         raise ValueError(f'--by {o.by} must have two values, without and with transfer, got {len(values)}: {shown}')
-    first = o.without or values[0]
+    first = o.without or _begins_anew(values)
     if first not in values: raise ValueError(f'--without must be {" or ".join(values)}, got {first!r}')
     ordered = sorted(values, key=lambda v: v!=first)
     return [_Side(k, frame[told==k].drop(columns=o.by), o.perf) for k in ordered]
@@ -173,6 +183,18 @@ def _next(o, hint=''):
     more = f'--run {quote(hint)}' if hint else '--report curves.html'
     return ' '.join(['transfer-metrics curves', *files, *given, more])
 
+def _from_the_first(pair, table):
+    "What transfer saves where levels up to the first value are not free, in words; nothing where they are not anyway"
+    from transfer_metrics.learning_curves.curve import Curve
+    from transfer_metrics.learning_curves.relative_reduction import average_relative_reduction
+    headline = table.value[table.metric=='average_relative_reduction'].item()
+    free = pair[0].start=='zero' and any(c.n[0]>0 for c in pair)
+    if not free or not math.isfinite(headline): return
+    paid = [Curve(c.n, c.runs, direction=c.direction, start='first') for c in pair]
+    share = average_relative_reduction(*paid)
+    if not math.isfinite(share): return
+    yield f'Where levels up to the first value cost the smallest size, it is {100*share:.0f} % (--start first).'
+
 def _open_ends(table):
     "That some intervals of finite values have no end, in a line; '' if all have"
     import numpy as np
@@ -193,7 +215,8 @@ def curves(
     perf:str='perf', # column of performance; of one table with a column for each, two: without and with transfer
     run:str='', # column that tells runs apart; by default run if there is one
     by:str='', # column with two values that tell learning without transfer from learning with it
-    without:str='', # which of these is without transfer; by default the one that comes first
+    # which of these is without transfer; by default scratch, base, random, none, no, False or 0, else what comes first
+    without:str='',
     direction:str='max', # max if a higher performance is better, min for losses
     # data that levels at or below the first value cost: zero for none, first for the smallest size
     start:str='zero',
@@ -223,7 +246,8 @@ def curves(
     a.data('comparison', table)
     _show(a, table, coverage, embedded=not base)
     a.figure('Learning without and with transfer, and what lies between', lambda: plot_transfer(*pair).figure)
-    for text in saving_words(table): a.say(text)
+    saved,*gains = saving_words(table)
+    for text in (saved,*_from_the_first(pair, table),*gains): a.say(text)
     counts = ' and '.join(str(len(c.runs)) for c in pair)
     a.rests(f'{counts} runs; levels up to the first value cost {"nothing" if start=="zero" else "the smallest size"} '
             f'(--start {start}).')

@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/inputs.html.md"""
 
 # %% auto #0
 __all__ = ['metric_args', 'digits_models', 'score_names', 'check_names', 'torchvision_models', 'check_models', 'check_device',
-           'check_file', 'files_in', 'read_table', 'read_file', 'check_rows', 'check_finite', 'configured']
+           'check_file', 'files_in', 'read_file', 'check_rows', 'check_finite', 'configured']
 
 # %% ../../nbs/cli/13_inputs.ipynb #962cb74d
 import re
@@ -15,13 +15,13 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from importlib.util import find_spec
 from inspect import signature
-from itertools import islice
 from json import loads
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 from ..checks import known
 from .common import names_in
+from .spreadsheets import read_table
 from ..model_names import check_library
 
 # %% ../../nbs/cli/13_inputs.ipynb #2f79fcc3
@@ -161,32 +161,6 @@ def files_in(
 
 _label_names = 'labels','label','target','class','y'
 
-def _written(path):
-    "What stands between columns, and before decimals: a semicolon and a comma where a spreadsheet speaks German"
-    with path.open(encoding='utf-8') as f: lines = list(islice(f, 20))
-    heading = lines[0] if lines else ''
-    between = max(',;\t', key=heading.count)
-    comma = between!=',' and any(re.search(r'\d,\d', o) for o in lines)
-    return dict(sep=between, decimal=',' if comma else '.')
-
-def read_table(
-    path:str|Path, # A .csv or .parquet file
-) -> Any: # A data frame
-    "A table from a file; headings that are numbers are a first row"
-    import pandas as pd
-    path = Path(path)
-    if path.suffix.lower()=='.parquet': return pd.read_parquet(path)
-    try:
-        how = _written(path)
-        frame = pd.read_csv(path, **how)
-        numbers = [re.fullmatch(r'[-+]?[\d.,]+(e[-+]?\d+)?', str(k)) for k in frame.columns]
-        if all(numbers): frame = pd.read_csv(path, header=None, **how)
-    except (pd.errors.ParserError,pd.errors.EmptyDataError,UnicodeDecodeError) as e:
-        raise ValueError(f'{path} is not a csv file of UTF-8 text, one row a line: {e}') from None
-    if isinstance(frame.index, pd.RangeIndex): return frame
-    raise ValueError(f'{path} has rows with more values than the first line has headings; where numbers have decimal '
-                     'commas, columns must be separated by semicolons')
-
 def _labels(frame, path):
     "The column of labels"
     if frame.shape[1]==1: return frame.iloc[:,0].to_numpy()
@@ -222,6 +196,8 @@ def read_file(
     try: return np.load(path, mmap_mode='r') if kind=='.npy' else _member(path, option)
     except (OSError,EOFError,ValueError,BadZipFile) as e:
         if str(path) in str(e): raise
+        if 'object' in str(e).lower(): raise ValueError(f'{path} holds Python objects; save them as text or numbers, '
+                                                      f'such as {option}.astype(str)') from None
         raise ValueError(f'{path} is not a {kind} file of numbers or text, as NumPy writes it') from None
 
 def check_rows(
@@ -231,7 +207,9 @@ def check_rows(
 ) -> None: # Nothing, or `ValueError`
     "Refuse arrays that are not of as many samples as the labels"
     for k,o in arrays.items():
-        if len(o)!=len(y): raise ValueError(f'{k} has {len(o)} rows, --labels {labels} has {len(y)}')
+        if len(o)==len(y): continue
+        heading = '; is a heading taken for a row, or a row for headings?' if abs(len(o)-len(y))==1 else ''
+        raise ValueError(f'{k} has {len(o)} rows, --labels {labels} has {len(y)}{heading}')
 
 def check_finite(
     arrays:Mapping[str,Any], # Features, by what the command line calls them

@@ -16,7 +16,7 @@ from .common import limited, names_in, numbers_in, own_model, pixels_text, share
 from .amounts import image_counts, image_names, label_counts, label_names, member
 from .inputs import check_finite, check_rows, files_in, read_file
 from .names import check_channels, check_dataset, check_images, existing
-from ..model_names import libraries, library_of
+from ..model_names import libraries, library_of, told_apart
 
 # %% ../../nbs/cli/14_labelled.ipynb #47b8182e
 def given_images(
@@ -179,13 +179,14 @@ def model_outputs(
     from transfer_metrics.progress import tqdm
     from transfer_metrics.shared_images import SharedImages
     specs = names_in(names)
+    apart = told_apart(specs)
     shared = SharedImages(memory)
     shared.expect(specs)
     outs: dict[str,Any] = {}
     silent = len(specs)<2 or not options.get('progress')
     for spec in tqdm(specs, unit='model', disable=silent):
         name,m,wanted = _model(spec, weights)
-        if name in outs: raise ValueError(f'the names of --models must differ, got {name} twice')
+        name = apart.get(spec, name)
         if sizes is not None: sizes |= _size_of(name, m)
         images = data.load(wanted, _as_it_is if hasattr(m, 'prepare') else None)
         if not outs:
@@ -228,12 +229,14 @@ def check_answers(
 def paired_files(
     given:Mapping[str,str], # `features` and `probs`, files separated by commas, or ''
 ) -> dict[str,dict[str,Path]]: # For each name, the files of features and of probabilities
-    "Files of each model by name; features and probabilities in the same order"
+    "Files of each model by name; features and probabilities under the same names, or in the same order"
     files = {k: files_in(text, k) for k,text in given.items() if text}
     names,*others = map(list, files.values())
     if others and len(others[0])!=len(names):
         raise ValueError('--probs and --features must name as many files, in the same order, '
                          f'got {len(others[0])} and {len(names)}')
+    same = bool(others) and set(others[0])==set(names)
+    if same: return {name: {k: o[name] for k,o in files.items()} for name in names}
     return {name: {k: list(o.values())[i] for k,o in files.items()} for i,name in enumerate(names)}
 
 class GivenArrays(NamedTuple):

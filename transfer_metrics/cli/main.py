@@ -127,22 +127,28 @@ def _close_stdout():
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
 
+_no_connection = 'trying to locate the file on the hub', "couldn't connect to", 'outgoing traffic has been disabled'
+
+def _offline(e):
+    "What to do without a connection, as torchvision or a library of models found it; '' for other errors"
+    why = str(getattr(e, 'reason', '')) if isinstance(e, URLError) else ''
+    unreachable = any(k in str(e).lower() for k in _no_connection)
+    if not why and not unreachable: return ''
+    return ('nothing could be downloaded: without a connection give data that are here, and models whose weights are, '
+            f'such as module:function=weights.pth or timm:NAME=weights.pth{f" ({why})" if why else ""}')
+
 def _run(name, args):
     "Run a command; bad input is one line on stderr, and so is an interruption"
     try: _do(name, args)
     except KeyboardInterrupt as e:
         told(f'interrupted; {e}' if str(e) else 'interrupted')
         return 130
-    except URLError as e:
-        offline = ('nothing could be downloaded: without a connection give data that are here, and models whose '
-                   'weights are, such as module:function=weights.pth')
-        told(f'error: {offline} ({e.reason})', 'red')
-        return 2
     except BrokenPipeError:
         _close_stdout()
         return 0
     except (ValueError, OSError) as e:
-        told(f'error: {as_options(str(e), _options_of(name))}', 'red')
+        offline = _offline(e)
+        told(f'error: {offline or as_options(str(e), _options_of(name))}', 'red')
         return 2
     return 0
 

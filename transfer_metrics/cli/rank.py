@@ -63,6 +63,7 @@ def _with_sizes(scores, sizes):
         if k not in sizes or (rows.error!='').all(): continue
         size = rows.iloc[:1].assign(metric='n_parameters', value=float(sizes[k]), unit='parameters', seconds=0.)
         missing = [o for o in ('lo','hi','chance','p_best') if o in rows]
+        if 'group' in rows: size['group'] = 0
         parts.append(size.assign(error='', caution='', **dict.fromkeys(missing, float('nan'))))
     return pd.concat(parts, ignore_index=True)
 
@@ -168,7 +169,8 @@ def _next(o):
         return 'transfer-metrics rank --models resnet18,resnet50 --images FOLDER'
     usual = dict(models='', weights='DEFAULT', layer='', outputs='', features='', probs='', labels='')
     usual |= LabelledImages._field_defaults | dict(metrics='', shrinkage='', device='', store='')
-    more = '--retrain --report ranking.html' if o.retrain else '--retrain'
+    headless = bool(o.probs and not o.features)
+    more = '--retrain --report ranking.html' if o.retrain else '--report ranking.html' if headless else '--retrain'
     return f'transfer-metrics rank {as_given(o, usual)} {more}'
 
 def _report(a, scores, train, test, what, o):
@@ -199,6 +201,8 @@ def _check(o):
         raise ValueError('give one of --models, --outputs, or --probs and --features with --labels')
     if arrays and not o.labels:
         raise ValueError('--probs and --features need --labels, a file with one label a sample')
+    if o.retrain and o.probs and not o.features:
+        raise ValueError('--retrain needs --features: a head is trained on features, --probs have none')
     if o.labels and not arrays: raise ValueError('--labels needs --features or --probs, files of the same samples')
     if (o.dataset or o.images or o.npy) and not o.models:
         raise ValueError('--dataset, --images and --npy need --models, such as --models resnet18,mobilenet_v3_small')

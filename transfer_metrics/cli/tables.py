@@ -68,7 +68,8 @@ def copied(
     "A command on lines that fit"
     if len(command)<=most: return [command]
     wrapper = textwrap.TextWrapper(most-2, subsequent_indent='  ', break_long_words=False, break_on_hyphens=False)
-    lines = wrapper.wrap(command)
+    whole = re.sub(r"'[^']*'", lambda quoted: quoted[0].replace(' ', '\u00a0'), command) # a shell breaks no quotes
+    lines = [o.replace('\u00a0', ' ') for o in wrapper.wrap(whole)]
     return [f'{line} \\' for line in lines[:-1]]+lines[-1:]
 
 # %% ../../nbs/cli/08_tables.ipynb #a036f11a

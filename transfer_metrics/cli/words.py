@@ -54,12 +54,14 @@ def _leaders(ranks):
     best = ranks['mean'].iloc[0]
     return list(ranks.index[ranks['mean']==best])
 
+def _every(n): return 'both scores' if n==2 else f'all {n} scores'
+
 def _tied_words(ranks, tied, names):
     "That several are first"
     which = f'which of {"the two" if len(tied)==2 else "them"} is better, they do not say'
     differ = (ranks.loc[tied, names].nunique()>1).any()
     if differ: return f'{listed(tied)} share the best mean rank of {len(names)} scores: {which}.'
-    by = f'all {len(names)} scores' if len(names)>1 else f'{names[0]}, the only score'
+    by = _every(len(names)) if len(names)>1 else f'{names[0]}, the only score'
     return f'{listed(tied)} are equal by {by}: {which}.'
 
 def _won_words(ranks, names):
@@ -70,7 +72,7 @@ def _won_words(ranks, names):
     mine = won.pop(leader, [])
     n = len(names)
     if n==1: return f'{leader} is first by {names[0]}, the only score.'
-    if len(mine)==n: return f'{leader} is first by all {n} scores.'
+    if len(mine)==n: return f'{leader} is first by {_every(n)}.'
     others = '; '.join(f'{m} by {listed(ks)}' for m,ks in won.items())
     by = 'though first by no single score'
     if mine: by = f'first by {len(mine)} of {n} scores ({listed(mine)})'
@@ -172,7 +174,7 @@ def accuracy_words(
 def _end_words(row):
     "An interval of a share of the data in percent, with open ends in words"
     lo,hi = 100*row.lo,100*row.hi
-    if math.isnan(lo): return ' (no interval: one run)'
+    if math.isnan(lo): return ' (no interval: one run)' if 'one run' in row.reason else ' (no interval)'
     if math.isfinite(lo) and math.isfinite(hi): return f' [{lo:.0f}, {hi:.0f}]'
     if math.isfinite(hi):
         return (f', at most {hi:.0f} %; there is no lower end: in {100*row.p_neg_inf:.1f} % of the resamples it never '

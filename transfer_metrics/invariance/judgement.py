@@ -202,7 +202,8 @@ def _cautions(rows, facts) -> Iterator[str]:
     accuracy,n_known = facts['known_accuracy'],int(facts['n_known'])
     wrong = round((1-accuracy)*n_known)
     if not wrong: yield _flawless(n_known)
-    elif wrong<10: yield f'only {wrong} errors among the {n_known} known samples to learn from'
+    elif wrong<10: yield f'only {wrong} error{"s" if wrong>1 else ""} among the {n_known} known samples to learn from'
+    if accuracy>.98: yield 'if the model was trained on the known samples, it is worse on the new ones than estimated'
     chance = 1/facts['classes']
     if accuracy<chance+.2*(1-chance):
         yield f'the model is hardly better than chance on the known samples ({_short(accuracy)})'

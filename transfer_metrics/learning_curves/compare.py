@@ -9,6 +9,7 @@ __all__ = ['missed_by_transfer', 'missed_by_base', 'compare_curves', 'plot_trans
 
 # %% ../../nbs/learning_curves/06_compare.ipynb #77c3f73d
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 import numpy as np
@@ -132,6 +133,17 @@ def _row(k, unit, e, *reasons):
     shares = dict(p_neg_inf=below, p_pos_inf=above)
     return dict(metric=k, value=e.value, **ends, unit=unit, **shares, reason=said)
 
+def _warn_of_losses(*curves):
+    "Say that all curves get worse with more data, as losses do that are read the wrong way round"
+    sign = 1 if curves[0].direction=='max' else -1
+    gains = [sign*float(c.perf[-1]-c.perf[0]) for c in curves]
+    if max(gains)>=0: return
+    other = 'min' if sign==1 else 'max'
+    ends = ' and '.join(f'from {c.perf[0]:.3g} to {c.perf[-1]:.3g}' for c in curves)
+    hint = ', as a loss does' if sign==1 else ''
+    warnings.warn(f'both curves get worse with more data ({ends}): if that is better{hint}, say so with '
+                  f"direction='{other}'", stacklevel=3)
+
 def compare_curves(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
@@ -154,6 +166,7 @@ def compare_curves(
     check_curves(base=base, transfer=transfer)
     if base.many or transfer.many:
         raise ValueError('`base` and `transfer` must be one curve each, with runs; leave out each()')
+    _warn_of_losses(base, transfer)
     rows = _rows()
     apart = _apart(base, transfer)
     resample = options.get('resample', 'runs')

@@ -44,7 +44,7 @@ def compute_metrics(
     unit:str='nats', # 'nats' or 'bits', of losses and lengths
     labels:ArrayLike|None=None, # That the loss was measured on, or a pair `(train, val)`; adds `mi`, `v_information`
     coverage:float=.95, # Nominal coverage of the intervals
-) -> pd.DataFrame: # One row for each name, size, metric and tolerance, see below
+) -> pd.DataFrame: # One row for each name, size, metric and tolerance
     """Every metric of loss-data curves with its bracket and its interval over seeds
 
     [Whitney et al. 2020](https://arxiv.org/abs/2009.07368). The columns are `name, n_requested, n, metric, epsilon,

@@ -11,6 +11,7 @@ __all__ = ['statistics', 'Benchmark', 'benchmark', 'benchmarks', 'benchmark_scor
 # %% ../../nbs/model_selection/09_benchmarks.ipynb #39e8417a
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 import numpy as np
 import pandas as pd
 from ..checks import known
@@ -221,16 +222,11 @@ def judged(
     return pd.DataFrame(rows)
 
 # %% ../../nbs/model_selection/09_benchmarks.ipynb #1952f50c
-def per_data_set(
-    bench:Benchmark|str, # As of `benchmark`, or its name
-    statistic:str='weighted_kendall', # Of `of_draws`
-) -> pd.DataFrame: # Scores and baselines x data sets; missing where a score is not known
-    """How well each score and baseline chooses on each data set of a benchmark
+@cache
+def _of_named(name, statistic): return _of_data_sets(benchmark(name), statistic)
 
-    >>> per_data_set('tll').loc['logme'].round(2).to_dict()['DTD']
-    0.43
-    """
-    bench = benchmark(bench) if isinstance(bench, str) else bench
+def _of_data_sets(bench, statistic):
+    "A row for each score and baseline, a column for each data set"
     one = np.ones((1,len(bench.reached)), int)
     rows = {}
     for name,_,table in _named_tables(bench):
@@ -240,6 +236,18 @@ def per_data_set(
         values = found.of_models(one, targets)[0]
         rows[name] = pd.Series(values, targets)
     return pd.DataFrame(rows).T.reindex(columns=bench.reached.columns)
+
+def per_data_set(
+    bench:Benchmark|str, # As of `benchmark`, or its name
+    statistic:str='weighted_kendall', # Of `of_draws`
+) -> pd.DataFrame: # Scores and baselines x data sets; missing where a score is not known
+    """How well each score and baseline chooses on each data set of a benchmark
+
+    >>> per_data_set('tll').loc['logme'].round(2).to_dict()['DTD']
+    0.43
+    """
+    if isinstance(bench, str): return _of_named(bench, statistic).copy()
+    return _of_data_sets(bench, statistic)
 
 def _over_benchmarks(parts, **run):
     "Mean over benchmarks of the mean over data sets, both drawn anew"

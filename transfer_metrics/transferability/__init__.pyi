@@ -35,9 +35,11 @@ from .precise_head import Fit as Fit
 from .precise_head import precise_head as precise_head
 from .sfda import sfda as sfda
 from .transrate import transrate as transrate
+from .turns import Block as Block
 from .turns import book as book
 from .turns import Booked as Booked
 from .turns import class_blocks as class_blocks
 from .turns import prior_and_start as prior_and_start
 from .turns import settle as settle
+from .turns import thinned as thinned
 from .turns import where_moved as where_moved

@@ -22,9 +22,9 @@ from .precise_head import precise_head
 from .turns import book, class_blocks, prior_and_start, settle, where_moved
 
 # %% ../../nbs/transferability/11_pactran.ipynb #390039a6
-def _log_beta(a):
+def _log_beta(a, a0):
     "Logarithm of the normalising constant of Dirichlet distributions, one a column"
-    return torch.lgamma(a).sum(0)-torch.lgamma(a.sum(0))
+    return where_moved(torch.lgamma, a, a0).sum(0)-torch.lgamma(a.sum(0))
 
 @metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
     question='How well will a table from source to target classes do on new samples, at worst?',
@@ -53,16 +53,16 @@ def pactran_dirichlet(
     y,classes = as_labels(labels, n=n, device=p.device)
     blocks = class_blocks(p, y, len(classes))
     a0,start = prior_and_start(blocks, y, alpha)
-    def turn(state):
+    def turn(blocks, state):
         a, = state
-        e = digamma(a)-digamma(a.sum(0))
+        e = where_moved(digamma, a, a0)-digamma(a.sum(0))
         q,_,fit = book(blocks, e)
         def value():
             moved = ((a-a0)*e).sum(0)
-            kl = moved-_log_beta(a)+_log_beta(a0)
+            kl = moved-_log_beta(a, a0)+_log_beta(a0, a0)
             return fit-float(kl.sum())
         return (a0+q,),value
-    return settle(turn, (start,), n, max_iter)/n
+    return settle(turn, (start,), a0, blocks, max_iter)/n
 
 # %% ../../nbs/transferability/11_pactran.ipynb #f44db2de
 def _positive(x):
@@ -108,7 +108,7 @@ def pactran_gamma(
     del x
     a0,start = prior_and_start(blocks, y, alpha)
     log_gammas = d*float(torch.lgamma(a0).sum())
-    def turn(state):
+    def turn(blocks, state):
         a,b = state
         e = where_moved(digamma, a, a0)
         log_b = b.log()
@@ -124,7 +124,8 @@ def pactran_gamma(
         b1 = 1+shares
         size = float((a1.sum(0)/b1).sum())/(alpha*d)
         return (a1,b1*size),value
-    return settle(turn, (start,torch.ones_like(start[0])), n, max_iter)/n
+    ones = torch.ones_like(start[0])
+    return settle(turn, (start,ones), a0, blocks, max_iter)/n
 
 # %% ../../nbs/transferability/11_pactran.ipynb #f697499a
 def _fitted(x, y, c, lam, tol, max_iter):

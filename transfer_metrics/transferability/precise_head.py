@@ -132,7 +132,8 @@ def _step(data, at, blocks, eta, most=100):
     "Step to where the share `eta` of the slope is left, and the rounds it took"
     kind = data.inner.dtype
     bend = (at.p*(1-at.p)).sum(1)
-    some = (bend>.01*eta*bend.mean()).nonzero()[:,0]
+    some = bend>.01*eta*bend.mean()
+    if some.all(): some = slice(None) # a view
     x = data.inner[some]
     p = threshold(at.p[some], 1e-20, 0.).to(kind)
     pen = data.pen.to(kind)
@@ -187,7 +188,7 @@ def _prepared(x, y, C):
     scale[scale==0] = 1
     pen = 1/(C*n)/scale.square()
     pen.clamp_(max=1e20) # a weight of 1e-20 says nothing already
-    x = x/scale
+    x = x.contiguous()/scale
     free = pen.new_zeros(1)
     return _Data(x, y, torch.cat([pen,free]), x.float())
 
@@ -216,6 +217,7 @@ def precise_head(
     first = 1.
     left = 1.
     before = 1.
+    bend = _bend(at.p)
     for _ in range(max_iter):
         share = min(.5, max(1e-3, math.sqrt(left/first)/2))
         d,rounds = _step(data, at, blocks, share)
@@ -229,10 +231,10 @@ def precise_head(
             continue
         before,left = left,decrement
         first = max(first, left)
-        moved = abs(_bend(new.p)-_bend(at.p))
         at = new
+        bend_before,bend = bend,_bend(at.p)
+        moved = abs(bend-bend_before)
         rest = share+(left/before)**2 if before else 1.
-        bend = _bend(at.p)
         if rest*moved<=tol*bend and (rest*left)**2<=tol*at.f and left<=1e-6: break
         many = 8 if blocks is None else 16
         if rounds>many and left>1e-3*first: blocks = _inverses(data, at.p)
