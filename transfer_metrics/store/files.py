@@ -49,7 +49,7 @@ def _arrays_in(path):
     try:
         with np.load(path) as z: yield z
     except _no_arrays as e:
-        if isinstance(e, OSError) and e.errno!=errno.EINVAL: raise # a damaged file leads before its beginning
+        if isinstance(e, OSError) and e.errno not in (None,errno.EINVAL): raise # of the disk, not of what is there
         raise ValueError(f'{path} is not an .npz file of numbers and text, as np.savez writes it; '
                          'Python objects must become text or numbers first, such as labels.astype(str)') from None
 
