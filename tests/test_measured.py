@@ -3,6 +3,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from transfer_metrics.experiments.retrain_head import retrain_head
 from transfer_metrics.model_selection.chance import chance
 from transfer_metrics.model_selection.intervals import jackknife
 from transfer_metrics.model_selection.score_bootstrap import bootstrap_score
@@ -55,3 +56,9 @@ def test_logme_as_regression_of_more_features_than_samples():
     of_targets = partial(logme, regression=True)
     found = jackknife(of_targets, x, x[:,0], groups=5)
     assert found.value==pytest.approx(of_targets(x, x[:,0])) and np.isfinite(found.without).all()
+
+def test_few_test_samples_of_classes_with_decimals():
+    "What is a class is said of the training samples"
+    y = half_stars()
+    x = np.eye(20)[(2*y).astype(int)]
+    assert retrain_head(x, y, (x[:24],y[:24]))==1
