@@ -11,7 +11,7 @@ __all__ = ['ArrayLike', 'as_tensor', 'as_matrix', 'as_features', 'chunks', 'Labe
 # %% ../nbs/00_core.ipynb #d342ab58
 import math
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
@@ -178,17 +178,16 @@ def _check_labels(labels, name, n):
     if not len(labels): raise ValueError(f'`{name}` is empty, at least one sample is needed')
 
 def check_classes(
-    classes:Iterable, # Different labels of all samples
+    classes:Sequence|np.ndarray, # Different labels of all samples
     n:int, # Number of samples
     name:str='labels', # What error messages call them
 ) -> None: # Nothing, or `ValueError`
     "Refuse numbers that are measured: most of them occur once, and they have decimals"
-    many = [*classes]
-    if len(many)<=max(n/2, 10) or not all(isinstance(k, (float,np.floating)) for k in many): return
-    numbers = np.asarray(many, float)
+    if len(classes)<=max(n/2, 10) or not all(isinstance(k, (float,np.floating)) for k in classes): return
+    numbers = np.asarray(classes, float)
     decimals = numbers[np.floor(numbers)!=numbers]
     if not len(decimals): return
-    raise ValueError(f'`{name}` must be classes, got {len(many)} different numbers for {n} samples, such as '
+    raise ValueError(f'`{name}` must be classes, got {len(classes)} different numbers for {n} samples, such as '
                      f'{decimals[0]:.6g}; cut a quantity into classes, or pass it to logme(features, targets, '
                      'regression=True)')
 
