@@ -36,7 +36,9 @@ def _of_arrays(name, m):
     if others:
         raise ValueError(f'`models` must have for {name!r} the arrays of Outputs ({", ".join(_fields[:4])}) or layers, '
                          f'got both: {list(m)}; pass {{layer: Outputs(features=...), ...}} for layers')
-    try: return Outputs(**dict(name=name) | m)
+    arrays = dict(m)
+    arrays.setdefault('name', name)
+    try: return Outputs(**arrays)
     except ValueError as e: return e
 
 def _by_name(models):
