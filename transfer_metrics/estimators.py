@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from torch import nn
 from .containers import is_column
+from .core import same_order
 
 # %% ../nbs/31_estimators.ipynb #9071cc1c
 def is_estimator(
@@ -41,6 +42,7 @@ def said_by(
     if not isinstance(data, (tuple,list)) or len(data)!=2:
         raise ValueError(f'a {type(model).__name__} needs data as (x, y), got {type(data).__name__}')
     x,y = data
+    same_order(y, x)
     steps = [name for name,_ in getattr(model, 'steps', [])]
     if len(steps)>1: features,taken = _dense(model[:-1].transform(x), f'input of {steps[-1]!r}')
     else: features,taken = _dense(x, 'input')
@@ -79,6 +81,7 @@ def answers_of(
         raise ValueError(f'a {kind} must have `predict_proba` to say how sure it is, this one has not; wrap it: '
                          'CalibratedClassifierCV(model).fit(x, y)')
     x,y = _pair(data)
+    same_order(y, x)
     if not hasattr(x, 'shape') and not isinstance(x, list):
         raise ValueError(f'a {kind} needs data as (x, y) or x, got {type(x).__name__}')
     probs = np.asarray(model.predict_proba(x))

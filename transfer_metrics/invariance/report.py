@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any, NamedTuple
 import pandas as pd
 import torch
-from torch import nn
 from ..core import ArrayLike
 from ..estimators import is_estimator
 from ..models import forward

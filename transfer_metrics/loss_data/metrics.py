@@ -25,8 +25,8 @@ def _tidy(q, found, coverage):
     "The findings as a frame, one row for each name, size and metric"
     seeds = q.curves.seeds[:,None,None]
     ends = jackknife_t(found.rows, seeds, coverage=coverage)
-    natural = [found.natural(o) for o in ends]
-    lo,hi = within(*natural, found.range)
+    lo,hi = (found.natural(o) for o in ends)
+    lo,hi = within(lo, hi, found.range)
     names = pd.Series(q.curves.names).to_numpy()
     n = q.n.astype(np.int64)
     cols = dict(name=names[:,None,None])

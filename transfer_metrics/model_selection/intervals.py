@@ -75,8 +75,8 @@ class Jackknife:
         coverage:float=.95, # Nominal coverage
     ) -> Estimate: # The score and the ends, which stay in its range; these are nan where a value is infinite
         "Where the mean score of as many samples lies"
-        ends = t_interval(self.value, self.error, len(self.without)-1, coverage=coverage)
-        lo,hi = within(*ends, self.range)
+        lo,hi = t_interval(self.value, self.error, len(self.without)-1, coverage=coverage)
+        lo,hi = within(lo, hi, self.range)
         return Estimate(self.value, float(lo), float(hi), coverage, self.n)
 
     def __repr__(self):

@@ -23,7 +23,7 @@ from torch.nn.parameter import is_lazy
 from ..cautions import counted, sizes
 from ..company import Company
 from ..containers import is_column
-from ..core import as_labels
+from ..core import as_labels, same_order
 from ..estimators import is_estimator, network_in
 from .kept import clear_remains, home_of, kept_in
 from .told import is_path, told_of_data, told_of_model
@@ -160,7 +160,9 @@ def _outputs(m, loader, **kwargs):
     "The outputs that `m` is, names, or makes of the data"
     if isinstance(m, Exception): raise m
     if is_path(m): m = Outputs.load(Path(m))
-    if _is_array(m): m = Outputs(features=m, name=kwargs['name'])
+    if _is_array(m):
+        same_order(_labels_at_hand(loader), m)
+        m = Outputs(features=m, name=kwargs['name'])
     if isinstance(m, Outputs): return _labelled(m, loader)
     is_model = isinstance(m, nn.Module) or not callable(m)
     if not is_model: return _outputs(m(), loader, **kwargs)
