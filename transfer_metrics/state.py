@@ -164,7 +164,7 @@ class MomentState(State):
     ) -> Self: # Itself
         "Add samples"
         x = as_features(features)
-        y = as_labels(labels, n=len(x), device=x.device, measured=True)
+        y = as_labels(labels, n=len(x), of=features, device=x.device, measured=True)
         if self.moments is None: self.moments = Moments(mean_shift(x), 0, **self.how)
         d = len(self.moments.shift)
         if d!=x.shape[1]: raise ValueError(f'`features` must have {d} columns as before, got {x.shape[1]}')
@@ -251,7 +251,7 @@ class JointState(State):
     def _taken(self, probs, labels):
         "A batch as tensors"
         p = as_matrix(probs, self.name, shape='[n, c_s]')
-        y = as_labels(labels, n=len(p), device=p.device, measured=True)
+        y = as_labels(labels, n=len(p), of=probs, device=p.device, measured=True)
         return p,y
 
     def count(self,

@@ -87,7 +87,7 @@ def retrain_head(
     """
     start = time.perf_counter()
     x = as_features(features)
-    y,classes = as_labels(labels, n=len(x), device=x.device)
+    y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
     if len(classes)<2: raise ValueError(f'`labels` must have at least two classes, got only {classes[0]!r}')
     t,own = _check_training(x, C, test)
     k = power2(x)
@@ -187,7 +187,7 @@ def retrain_heads(
     "`retrain_head` for many tasks that share their features, in batches"
     x = as_features(features)
     tasks = list(tasks)
-    y,classes = as_labels(labels, n=len(x), device=x.device)
+    y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
     if not tasks: raise ValueError('`tasks` must hold at least one task, got none')
     odd = [o.name for o in tasks if o.separate!=(test is not None)]
     if odd:

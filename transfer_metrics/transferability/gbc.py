@@ -168,7 +168,7 @@ def _gather(features, labels, covariance, components, floor):
     _options(covariance, components, floor)
     x = as_features(features)
     n,d = x.shape
-    y,classes = as_labels(labels, n=n, device=x.device)
+    y,classes = as_labels(labels, n=n, of=features, device=x.device)
     _few(components, n, d)
     scale = power2(x)
     if scale!=1: x = x.double()*scale
@@ -240,7 +240,7 @@ class _GBCState(State):
 
     def update(self, features, labels):
         x = as_features(features)
-        y,classes = as_labels(labels, n=len(x), device=x.device, measured=True)
+        y,classes = as_labels(labels, n=len(x), of=features, device=x.device, measured=True)
         if power2(x)!=1:
             raise ValueError('`features` must have a largest magnitude between 1e-60 and 1e60 to be added up batch by '
                              'batch; multiply them by a constant, which does not change the score')

@@ -38,7 +38,7 @@ def _from_joint(joint, counts):
 def _pairs(predicted, labels, **how):
     "Pairs of labels that occur, as numbers, and how often; source and target labels"
     z = as_labels(predicted, 'predicted', **how)
-    y = as_labels(labels, n=len(z.codes), **how)
+    y = as_labels(labels, n=len(z.codes), of=predicted, **how)
     c_t = len(y.classes)
     both = z.codes*c_t+y.codes
     pairs,joint = both.unique(return_counts=True)
@@ -115,7 +115,7 @@ def _of_others(z, y, fold):
 def _held_out(predicted, labels, cv, seed):
     "NCE, each sample judged by the other parts"
     z = as_labels(predicted, 'predicted')
-    y = as_labels(labels, n=len(z.codes))
+    y = as_labels(labels, n=len(z.codes), of=predicted)
     k = n_parts(cv, len(z.codes))
     keys = name_keys(z.classes.tolist(), z.codes)
     codes = torch.from_numpy(name_keys(y.classes.tolist(), y.codes)) # so that the order of rows does not matter
@@ -159,7 +159,7 @@ def nce(
     """
     if soft:
         p = as_matrix(predicted, 'predicted', shape='[n, c_s]')
-        y = as_labels(labels, n=len(p), device=p.device)
+        y = as_labels(labels, n=len(p), of=predicted, device=p.device)
         if cv is not None: return _soft_held_out(p, y, cv, seed)
         check = partial(check_simplex, name='predicted')
         c_t = len(y.classes)
