@@ -23,7 +23,7 @@ const described = ['meta[name="description"]', 'meta[property="og:title"]', 'met
 for (const o of document.querySelectorAll('details')) o.open = true
 return {links: all('a[href]', a => a.href), ids: all('[id]', o => o.id),
         broken: all('img', i => i).filter(i => !i.naturalWidth).map(i => i.src),
-        wide: all('pre', o => o).filter(o => o.scrollWidth>o.clientWidth+1).map(o => o.textContent.slice(0, 60)),
+        wide: all('pre, div.math', o => o).filter(o => o.scrollWidth>o.clientWidth+1).map(o => o.textContent.slice(0, 60)),
         undescribed: described.filter(o => !document.querySelector(o)?.content)}'''
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -178,7 +178,9 @@ first_for = {
     'which model': 'which_model.html',
     'no labels': 'accuracy_without_labels.html',
     'timm': 'start/timm.html',
-    'hugging face': 'start/your_models.html',
+    'hugging face': 'start/hugging_face.html',
+    'clip': 'start/clip_and_sentences.html',
+    'use my own model': 'start/your_models.html',
     'cite': 'index.html',
     'leep': 'transferability/leep.html',
     'tm.score_models': 'model_selection/ranking.html',
@@ -227,7 +229,7 @@ def test_nothing_broken(visited): assert not {k: v['broken']+v['errors'] for k,v
 
 def test_described(visited): assert not {k: v['undescribed'] for k,v in visited.items() if v['undescribed']}
 
-def test_code_does_not_scroll(visited): assert not {k: v['wide'] for k,v in visited.items() if v['wide']}
+def test_code_and_formulas_do_not_scroll(visited): assert not {k: v['wide'] for k,v in visited.items() if v['wide']}
 
 def test_no_outside_requests(site, visited):
     assert not {k: o for k,v in visited.items() for o in v['requests'] if o.startswith(('http', 'ws')) and not o.startswith(site)}

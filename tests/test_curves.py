@@ -185,6 +185,17 @@ def test_loss_scale(name, scale):
         assert_allclose(scaled/scale, loss(name, **rule(1)), rtol=1e-6)
 
 nan,inf = np.nan,np.inf
+
+@pytest.mark.parametrize('name,value', [('handicap',inf), ('integrated_speedup',inf), ('average_relative_reduction',-inf), ('esc',inf)])
+def test_infinite_is_told(name, value):
+    "The card of a metric says when its value is infinite, where the curves make it so"
+    ends_low,higher = Curve([0,20,60], [.4,.5,.6]),Curve([0,20,60], [.65,.7,.75])
+    if name=='esc': found = loss(name, five, epsilon=1e-9)
+    elif value<0: found = metrics[name](higher, ends_low)
+    else: found = metrics[name](ends_low, higher)
+    assert found==value
+    assert 'infini' in metrics[name].avoid
+
 pair,three = [.1,.2],[.1,.2,.3]
 
 @pytest.mark.parametrize('text,args,options', [

@@ -213,6 +213,7 @@ at_once = [
     'study correlation --sources all,middle',
     'rank --models resnet18 --images {d}/split',
     'rank --models resnet18 --images {d}/split/train',
+    'rank --models resnet18 --images {d}/flat',
     'rank --outputs {d}/y.npy',
     'accuracy --model resnet18 --known {d}/split --new {d}',
     'accuracy --known-outputs {d}/y.npy --new-outputs {d}/y.npy',
@@ -230,6 +231,9 @@ for line in json.loads(sys.argv[1]): print(main(line.split()), *(k for k in heav
 """
     (tmp_path/'split'/'train'/'owl').mkdir(parents=True)
     (tmp_path/'split'/'train'/'owl'/'1.png').touch()
+    for name in ('train','test'):
+        (tmp_path/'flat'/name).mkdir(parents=True)
+        (tmp_path/'flat'/name/'1.png').touch()
     for name in ('owl/1','owl/2','wren/1','wren/2'):
         (tmp_path/'birds'/name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path/'birds'/f'{name}.png').touch()

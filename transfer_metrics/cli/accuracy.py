@@ -210,7 +210,7 @@ def _answer(a, frame, coverage):
     n = estimates.n.max()
     for r in known[known.data==known.data.iloc[0]].itertuples():
         right = _cell(r.value, r.lo, r.hi)
-        a.rests(f'{r.n} labelled samples, of which {r.model} gets {right} right, and {n} new ones')
+        a.rests(f'{r.n} labelled samples, of which {r.model} gets {right} right, and {n} new ones.')
     a.explain(_reading)
 
 _reading = (

@@ -197,7 +197,7 @@ def _answer(a, frame, scores, found, best, m):
     for k in dict.fromkeys(frame.model):
         a.say(_words(k, best[k], found[found.model==k]) if k in best else _flat_words(k, frame, m))
     n = int(frame.n.max())
-    a.rests(f'{len(m.interior)} interior and {len(m.exterior)} exterior sets of up to {n} images')
+    a.rests(f'{len(m.interior)} interior and {len(m.exterior)} exterior sets of up to {n} images.')
     a.explain(_reading)
 
 _reading = (

@@ -71,21 +71,24 @@ def _part(name, classes, most=3):
     "Name of a part and what is in it"
     listed = ', '.join(classes[:most])
     more = ' ...' if len(classes)>most else ''
-    return f'{name} ({len(classes)} folders: {listed}{more})'
+    folders = 'folder' if len(classes)==1 else 'folders'
+    return f'{name} ({len(classes)} {folders}: {listed}{more})' if classes else f'{name} (no folders)'
 
 def refuse_parts(
     folder:str|Path, # Where a folder for each class is expected
 ) -> None: # Nothing, or `ValueError`
-    "Refuse a folder that holds `train`, `test` or the like, each with a folder for each class in it"
+    """Refuse a folder that holds `train`, `test` or the like in place of classes
+
+    They are parts if one of them has folders of its own, or if there is nothing else."""
     folder = Path(folder)
-    found = {}
-    for p in _inside(folder):
-        if p.name.lower() in _parts: found[p.name] = [c.name for c in _inside(p)]
-    if not found or not all(found.values()): return
+    inside = _inside(folder)
+    found = {p.name: [c.name for c in _inside(p)] for p in inside if p.name.lower() in _parts}
+    labelled = [str(folder/k) for k,classes in found.items() if classes]
+    if not labelled and len(found)<len(inside) or not found: return
     parts = '; '.join(_part(k, v) for k,v in found.items())
-    which = ' or '.join(str(folder/k) for k in found)
+    advice = f'give {" or ".join(labelled)}' if labelled else 'sort the images of a part into a folder for each class'
     raise ValueError(f'{folder} must hold one folder of images for each class, but it holds parts of a data set: '
-                     f'{parts}; give {which}')
+                     f'{parts}; {advice}')
 
 # %% ../../nbs/datasets/06_folders.ipynb #942b6115
 picture_endings = '.jpg','.jpeg','.png','.ppm','.bmp','.pgm','.tif','.tiff','.webp' # those that torchvision reads

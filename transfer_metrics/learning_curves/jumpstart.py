@@ -61,7 +61,8 @@ def asymptotic_advantage(
 @metric(unit='n', range=(0, math.inf), source=_dietterich,
     question='How many samples does the base need to be where transfer starts?',
     cost='the trainings that the curves took; to compare them takes milliseconds',
-    avoid='nothing was measured between n = 0 and where the base gets there')
+    avoid='nothing was measured between n = 0 and where the base gets there, '
+          'or it never gets there: the value is then infinite')
 def handicap(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer

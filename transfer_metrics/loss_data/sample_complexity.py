@@ -90,7 +90,8 @@ def esc_bracket(
         source='[Whitney et al. 2020](https://arxiv.org/abs/2009.07368)',
     question='How many samples until the loss is good enough?',
     cost='one training of a probe for each point and seed; to read it takes milliseconds',
-    avoid='the measured sizes are far apart, as the answer is one of them, or the curve is flat where it gets there')
+    avoid='the measured sizes are far apart, as the answer is one of them, the curve is flat where it gets there, '
+          'or it never gets there: the value is then infinite')
 def esc(
     curve:pd.DataFrame, # Loss-data curve of one representation, columns `seed, samples, val_loss`, loss in nats
     *,
