@@ -49,6 +49,16 @@ def test_strong_prior(f, x):
     assert moved(1e10)==pytest.approx(moved(1e8), rel=1e-4)
     assert f(x, y, alpha=1e20)==pytest.approx(-label_entropy(y), abs=1e-14)
 
+def test_surer_than_float64():
+    "A head that separates large features without doubt: what rounding takes is told, before it is seen"
+    parted = (X[:,0]>0).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        pactran_gauss(1e4*X, parted)
+        pactran_gauss(1e8*X, y) # nothing parts these
+    with pytest.warns(UserWarning, match='leaves next to no doubt.* scale the features down'):
+        pactran_gauss(1e8*X, parted)
+
 def test_tiny(): assert pactran_gamma(X*1e-200, y)==pytest.approx(pactran_gamma(X, y), abs=1e-9)
 
 @pytest.mark.parametrize('f,x,options,text', [

@@ -19,7 +19,8 @@ from ..registry import metric
 from ..linalg import principal
 from ..logistic import head, solve_heads
 from .precise_head import precise_head
-from .turns import book, class_blocks, log_gamma_gap, prior_and_start, settle, where_moved
+from .turns import book, class_blocks, log_gamma_gap, prior_and_start, settle
+from .turns import where_moved
 
 # %% ../../nbs/transferability/11_pactran.ipynb #390039a6
 _most_prior = 1e20 # samples; a stronger prior is the score of the class frequencies to all digits
@@ -142,6 +143,13 @@ def _fitted(x, y, c, lam, tol, max_iter):
                       'goal 1e-10): raise `max_iter`', stacklevel=3)
     return solved.losses[-1],torch.addmm(W[-1], x, W[:-1]).softmax(1)
 
+def _tell_lost_digits(score, slope, doubt):
+    "Warn of a head so sure that rounding is seen in the doubt it leaves, the mean of p(1-p) summed over classes"
+    off = slope*min(1., 1e-16/max(doubt, 1e-300))
+    if off<=1e-6*max(1., abs(score)): return
+    warnings.warn(f'the head leaves next to no doubt (a mean p(1-p) of {doubt:.1g}), which rounding blurs: the score may '
+                  f'be off by {off:.1g}; scale the features down or choose a smaller `lam`', stacklevel=3)
+
 # %% ../../nbs/transferability/11_pactran.ipynb #b2a1b881
 @metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
     caution=by_chance('penalised'),
@@ -159,7 +167,7 @@ def pactran_gauss(
 ) -> float: # Minus the bound, in nats per sample, in $(-\infty, 0]$; higher transfers better
     """PAC-Bayesian bound for a linear head, Gaussian prior, [Ding et al. 2022](https://arxiv.org/abs/2203.05126)
 
-    Warns where `max_iter` Newton steps are too few.
+    Warns where `max_iter` Newton steps are too few, and where the head is so sure that digits are lost.
 
     >>> import transfer_metrics as tm
     >>> features, labels = [[0], [2], [4], [6]], ['cat', 'cat', 'dog', 'dog']
@@ -185,4 +193,7 @@ def pactran_gauss(
     trace = float(squares@spread)
     if curvature=='mean': trace /= n
     flatness = math.log1p(lam*n/(c*d)*trace)
-    return 0.-f-price*flatness
+    score = 0.-f-price*flatness
+    slope = -price*math.expm1(-flatness) # what it moves by, relative to the trace
+    _tell_lost_digits(score, slope, float(spread.mean()))
+    return score
