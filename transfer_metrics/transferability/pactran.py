@@ -147,8 +147,8 @@ def _tell_lost_digits(score, slope, doubt):
     "Warn of a head so sure that rounding is seen in the doubt it leaves, the mean of p(1-p) summed over classes"
     off = slope*min(1., 1e-16/max(doubt, 1e-300))
     if off<=1e-6*max(1., abs(score)): return
-    warnings.warn(f'the head leaves next to no doubt (a mean p(1-p) of {doubt:.1g}), which rounding blurs: the score may '
-                  f'be off by {off:.1g}; scale the features down or choose a smaller `lam`', stacklevel=3)
+    warnings.warn(f'the head leaves next to no doubt (a mean p(1-p) of {doubt:.1g}), which rounding blurs: the score '
+                  f'may be off by {off:.1g}; scale the features down or choose a smaller `lam`', stacklevel=3)
 
 # %% ../../nbs/transferability/11_pactran.ipynb #b2a1b881
 @metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
