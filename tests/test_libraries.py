@@ -88,6 +88,11 @@ def test_text_classifiers(name):
         o = outputs(model.base_model, batches, pooling=pooling, **quiet)
         same(o.features, row)
         assert o.probs is None
+        if not pooling: continue
+        o = outputs(model, batches, pooling=pooling, **quiet) # also of a classifier whose head reads one token
+        same(o.features, row)
+        same(o.logits, z)
+        assert pooling in o.taken
 
 @pytest.mark.filterwarnings('ignore')
 def test_image_encoders():
