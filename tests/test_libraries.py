@@ -213,6 +213,25 @@ def test_datasets():
     same(o.features, x)
     assert o.labels.tolist()==[0,1]*3
 
+@pytest.mark.filterwarnings('ignore')
+def test_columns_in_batches_and_streams(tmp_path):
+    "Texts of a loader that gives dictionaries, and of a data set that streams, pairs as well"
+    datasets = pytest.importorskip('datasets')
+    encoder = open_model(f'hf:{tiny_bert(tmp_path)}')
+    expected = outputs(encoder, (reviews, labels), **quiet)
+    data = datasets.Dataset.from_dict(dict(text=reviews, label=labels))
+    for form in DataLoader(data, batch_size=4), data.to_iterable_dataset(), data.iter(4):
+        o = outputs(encoder, form, **quiet)
+        np.testing.assert_allclose(o.features, expected.features, atol=1e-5)
+        assert o.labels.tolist()==labels
+    both = reviews,reviews[::-1]
+    pairs = datasets.Dataset.from_dict(dict(premise=both[0], hypothesis=both[1], label=labels))
+    expected = outputs(encoder, (list(zip(*both, strict=True)), labels), **quiet)
+    o = outputs(encoder, pairs.to_iterable_dataset(), **quiet)
+    np.testing.assert_allclose(o.features, expected.features, atol=1e-5)
+    splits = datasets.DatasetDict(train=data, test=data)
+    with pytest.raises(ValueError, match=r"data\['train'\]"): outputs(encoder, splits, **quiet)
+
 def test_pictures_by_name(tmp_path):
     "Pictures of any size go through timm's own transform, from Python and from the command line"
     timm = pytest.importorskip('timm')
