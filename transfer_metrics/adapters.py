@@ -9,6 +9,7 @@ __all__ = ['Stacked', 'Adapter', 'with_weights', 'open_model', 'FromPixels', 'ad
 
 # %% ../nbs/26_adapters.ipynb #612fe592
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -47,7 +48,19 @@ def _input(inputs, prepare):
     if prepare and _are_bytes(inputs): inputs = [*as_images(inputs)]
     ready = isinstance(inputs, Tensor) or isinstance(inputs[0], Tensor) and inputs[0].is_floating_point()
     if not ready and prepare: return prepare([_picture(x) for x in inputs])
-    return inputs if isinstance(inputs, Tensor) else default_collate(list(inputs))
+    x = inputs if isinstance(inputs, Tensor) else default_collate(list(inputs))
+    if prepare: _tell_pixels(x, prepare)
+    return x
+
+def _tell_pixels(x, prepare):
+    "Say so where pixels in [0, 1] come to a model that normalises them when it prepares a picture itself"
+    if not isinstance(x, Tensor) or x.ndim!=4 or x.amin()<0 or x.amax()>1: return
+    from PIL import Image
+    black = prepare([Image.new('RGB', (8,8))])
+    if black.amin()>=0: return
+    warnings.warn('the images are numbers in [0, 1], and go to the model as they are, but it prepares pictures in '
+                  'another way: pass pictures or bytes, load_images(folder, transform=lambda picture: picture)',
+                  stacklevel=2)
 
 def _collated(items, prepare):
     "Samples `(x, y)` as a batch"
