@@ -44,7 +44,7 @@ _copies = set('view _unsafe_view reshape _reshape_alias squeeze unsqueeze flatte
               'split_with_sizes view_as contiguous constant_pad_nd repeat roll flip'.split())
 _choices = set('index index_select gather masked_fill'.split())   # only the first argument is data
 _sums = set('mean sum add sub rsub mul div neg _softmax _log_softmax nan_to_num clamp _adaptive_avg_pool2d avg_pool2d '
-            'adaptive_avg_pool2d adaptive_avg_pool1d logsumexp log mv'.split())
+            'adaptive_avg_pool2d adaptive_avg_pool1d logsumexp log mv max amax maximum'.split())
 _direct = _copies|_choices|_sums
 _after = set('relu gelu tanh silu sigmoid hardswish hardsigmoid hardtanh leaky_relu elu mish softplus '
              'native_layer_norm native_batch_norm _native_batch_norm_legit_no_training cudnn_batch_norm '

@@ -180,6 +180,11 @@ def _without_head(model):
     "Whether a model says itself that it makes no classes, as timm's do with `num_classes=0`"
     return getattr(model, 'num_classes', None)==0
 
+def _of_classes(model, z):
+    "Whether a model says itself that it gives a number for each class"
+    count = getattr(model, 'num_classes', None)
+    return isinstance(count, int) and z.ndim==2 and 1<count==z.shape[1]
+
 def _refuse_opaque(model):
     "A scripted model shows nothing of its layers"
     if any(isinstance(m, torch.jit.ScriptModule) for m in model.modules()):
@@ -262,10 +267,11 @@ class Reader:
         if self.features=='head' and not calls: raise ValueError(f"features='head', but {_no_head}")
         if self.features=='pooled' and calls and not found.field: raise ValueError(_not_pooled)
         wanted = self.features not in ('output','pooled')
-        self.has_logits = wanted and (found.field=='logits' or made and not found.field)
+        answers = found.field=='logits' or not found.field and (made or _of_classes(self.model, found.z))
+        self.has_logits = wanted and answers
         self.probs = ends_in_softmax(origin, found.z)
-        answers = found.z.ndim==2 and found.z.shape[1]>1
-        if self.layers and None not in self.layers: self.has_logits = self.has_logits and answers
+        rows = found.z.ndim==2 and found.z.shape[1]>1
+        if self.layers and None not in self.layers: self.has_logits = self.has_logits and rows
         if None not in self.layers: return found
         if self.has_logits: self._place(calls)
         else: self.taken[None] = self._unheaded(found)
