@@ -48,7 +48,7 @@ def _masses(probs):
 def _times(labels):
     "How often each label occurs; nothing of a matrix, whose columns are no classes"
     if np.ndim(labels)==2: return {}
-    codes,classes = as_labels(labels)
+    codes,classes = as_labels(labels, measured=True)
     return dict(zip(classes.tolist(), codes.bincount().tolist(), strict=True))
 
 def counted(

@@ -57,7 +57,7 @@ def _check_training(x, C, test, name='test'):
     t = as_features(test[0], f'{name} features').to(x.device)
     if t.shape[1]!=x.shape[1]:
         raise ValueError(f'`{name} features` must have {x.shape[1]} columns as `features` have, got {t.shape[1]}')
-    return t,as_labels(test[1], f'{name} labels', n=len(t), device=x.device)
+    return t,as_labels(test[1], f'{name} labels', n=len(t), device=x.device, measured=True)
 
 def in_classes(
     labels:Labels, # Labels, as of `as_labels`
