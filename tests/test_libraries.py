@@ -60,6 +60,25 @@ def test_timm(name):
     same(o.features, alone)
     assert o.logits is None and o.probs is None and 'no head' in o.taken
 
+def test_last_channels_and_largest_answers():
+    "Heads behind which a view or a maximum stands; a model that counts its classes is not taken for one of features"
+    from torchvision.models import squeezenet1_1
+    conv = squeezenet1_1(num_classes=5).eval()
+    for x in images(64), images(64).to(memory_format=torch.channels_last):
+        o = outputs(conv, (x, labels), **quiet)
+        assert o.taken=="input of 'classifier.1'" and o.logits.shape==(6,5)
+    class Largest(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.Linear(4, 3)
+        def forward(self, tokens): return self.head(tokens[:,0])+self.head(tokens[:,1:]).max(1)[0]/2
+    o = outputs(Largest(), (torch.randn(6, 5, 4), labels), **quiet)
+    assert o.logits.shape==(6,3)
+    hidden = nn.Sequential(nn.Linear(4, 3), nn.Tanh())
+    assert outputs(hidden, (torch.randn(6, 4), labels), **quiet).logits is None
+    hidden.num_classes = 3
+    with pytest.raises(ValueError, match='no layer is seen to make the logits'): outputs(hidden, (torch.randn(6, 4), labels), **quiet)
+
 _texts = {'Bert': {}, 'Roberta': {}, 'XLMRoberta': {}, 'Electra': dict(embedding_size=16), 'DebertaV2': {},
           'DistilBert': dict(dim=16, hidden_dim=32, n_layers=2, n_heads=2), 'GPT2': dict(n_embd=16, n_layer=2, n_head=2)}
 

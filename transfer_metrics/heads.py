@@ -41,7 +41,7 @@ _constant = None
 _anything = Origin(frozenset(), False)
 _copies = set('view _unsafe_view reshape _reshape_alias squeeze unsqueeze flatten permute transpose t expand select '
               'slice cat stack split unbind chunk narrow clone detach alias _to_copy copy lift_fresh unfold '
-              'split_with_sizes view_as contiguous constant_pad_nd repeat roll flip'.split())
+              'split_with_sizes view_as contiguous constant_pad_nd repeat roll flip as_strided'.split())
 _choices = set('index index_select gather masked_fill'.split())   # only the first argument is data
 _sums = set('mean sum add sub rsub mul div neg _softmax _log_softmax nan_to_num clamp _adaptive_avg_pool2d avg_pool2d '
             'adaptive_avg_pool2d adaptive_avg_pool1d logsumexp log mv max amax maximum'.split())
