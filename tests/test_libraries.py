@@ -60,6 +60,25 @@ def test_timm(name):
     same(o.features, alone)
     assert o.logits is None and o.probs is None and 'no head' in o.taken
 
+def test_last_channels_and_largest_answers():
+    "Heads behind which a view or a maximum stands; a model that counts its classes is not taken for one of features"
+    from torchvision.models import squeezenet1_1
+    conv = squeezenet1_1(num_classes=5).eval()
+    for x in images(64), images(64).to(memory_format=torch.channels_last):
+        o = outputs(conv, (x, labels), **quiet)
+        assert o.taken=="input of 'classifier.1'" and o.logits.shape==(6,5)
+    class Largest(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.Linear(4, 3)
+        def forward(self, tokens): return self.head(tokens[:,0])+self.head(tokens[:,1:]).max(1)[0]/2
+    o = outputs(Largest(), (torch.randn(6, 5, 4), labels), **quiet)
+    assert o.logits.shape==(6,3)
+    hidden = nn.Sequential(nn.Linear(4, 3), nn.Tanh())
+    assert outputs(hidden, (torch.randn(6, 4), labels), **quiet).logits is None
+    hidden.num_classes = 3
+    with pytest.raises(ValueError, match='no layer is seen to make the logits'): outputs(hidden, (torch.randn(6, 4), labels), **quiet)
+
 _texts = {'Bert': {}, 'Roberta': {}, 'XLMRoberta': {}, 'Electra': dict(embedding_size=16), 'DebertaV2': {},
           'DistilBert': dict(dim=16, hidden_dim=32, n_layers=2, n_heads=2), 'GPT2': dict(n_embd=16, n_layer=2, n_head=2)}
 
@@ -88,6 +107,11 @@ def test_text_classifiers(name):
         o = outputs(model.base_model, batches, pooling=pooling, **quiet)
         same(o.features, row)
         assert o.probs is None
+        if not pooling: continue
+        o = outputs(model, batches, pooling=pooling, **quiet) # also of a classifier whose head reads one token
+        same(o.features, row)
+        same(o.logits, z)
+        assert pooling in o.taken
 
 @pytest.mark.filterwarnings('ignore')
 def test_image_encoders():
@@ -207,6 +231,25 @@ def test_datasets():
     o = outputs(net, DataLoader(tensors, batch_size=4), **quiet)
     same(o.features, x)
     assert o.labels.tolist()==[0,1]*3
+
+@pytest.mark.filterwarnings('ignore')
+def test_columns_in_batches_and_streams(tmp_path):
+    "Texts of a loader that gives dictionaries, and of a data set that streams, pairs as well"
+    datasets = pytest.importorskip('datasets')
+    encoder = open_model(f'hf:{tiny_bert(tmp_path)}')
+    expected = outputs(encoder, (reviews, labels), **quiet)
+    data = datasets.Dataset.from_dict(dict(text=reviews, label=labels))
+    for form in DataLoader(data, batch_size=4), data.to_iterable_dataset(), data.iter(4):
+        o = outputs(encoder, form, **quiet)
+        np.testing.assert_allclose(o.features, expected.features, atol=1e-5)
+        assert o.labels.tolist()==labels
+    both = reviews,reviews[::-1]
+    pairs = datasets.Dataset.from_dict(dict(premise=both[0], hypothesis=both[1], label=labels))
+    expected = outputs(encoder, (list(zip(*both, strict=True)), labels), **quiet)
+    o = outputs(encoder, pairs.to_iterable_dataset(), **quiet)
+    np.testing.assert_allclose(o.features, expected.features, atol=1e-5)
+    splits = datasets.DatasetDict(train=data, test=data)
+    with pytest.raises(ValueError, match=r"data\['train'\]"): outputs(encoder, splits, **quiet)
 
 def test_pictures_by_name(tmp_path):
     "Pictures of any size go through timm's own transform, from Python and from the command line"

@@ -9,19 +9,20 @@ __all__ = ['Stacked', 'Adapter', 'with_weights', 'open_model', 'FromPixels', 'ad
 
 # %% ../nbs/26_adapters.ipynb #612fe592
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module, invalidate_caches
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, default_collate
 from .checks import known
-from .containers import Loaded
-from .items import items_of
+from .containers import Loaded, Stream, as_images
+from .items import columns_in, items_of
 from .model_names import check_library, libraries, library_of, short_name
 from .reading import call_with
 from .samples import Samples
@@ -29,18 +30,37 @@ from .samples import Samples
 # %% ../nbs/26_adapters.ipynb #35163e78
 def _is_picture(x): return hasattr(x, 'convert') and hasattr(x, 'size')
 
+def _are_bytes(x):
+    "Whether it is a picture, or several, as a tensor or an array of bytes"
+    return str(getattr(x, 'dtype', '')).endswith('uint8') and x.ndim>1
+
 def _picture(x):
-    "A picture for an image processor; bytes in a tensor are one"
-    if isinstance(x, Tensor) and x.dtype==torch.uint8:
+    "A picture for an image processor"
+    if _are_bytes(x):
         from torchvision.transforms.v2.functional import to_pil_image
-        x = to_pil_image(x)
+        x = to_pil_image(as_images(x[None])[0])
     return x.convert('RGB') if _is_picture(x) else x
 
+def _as_it_is(x): return x
+
 def _input(inputs, prepare):
-    "What a model takes, of inputs as they are; tensors of numbers were prepared before"
+    "What a model takes, of inputs as they are; numbers were prepared before, but not bytes"
+    if prepare and _are_bytes(inputs): inputs = [*as_images(inputs)]
     ready = isinstance(inputs, Tensor) or isinstance(inputs[0], Tensor) and inputs[0].is_floating_point()
     if not ready and prepare: return prepare([_picture(x) for x in inputs])
-    return inputs if isinstance(inputs, Tensor) else default_collate(list(inputs))
+    x = inputs if isinstance(inputs, Tensor) else default_collate(list(inputs))
+    if prepare: _tell_pixels(x, prepare)
+    return x
+
+def _tell_pixels(x, prepare):
+    "Say so where pixels in [0, 1] come to a model that normalises them when it prepares a picture itself"
+    if not isinstance(x, Tensor) or x.ndim!=4 or x.amin()<0 or x.amax()>1: return
+    from PIL import Image
+    black = prepare([Image.new('RGB', (8,8))])
+    if black.amin()>=0: return
+    warnings.warn('the images are numbers in [0, 1], and go to the model as they are, but it prepares pictures in '
+                  'another way: pass pictures or bytes, load_images(folder, transform=lambda picture: picture)',
+                  stacklevel=2)
 
 def _collated(items, prepare):
     "Samples `(x, y)` as a batch"
@@ -76,21 +96,29 @@ class Adapter:
     ) -> Iterable: # Batches as the model takes them
         "Batches for this model"
         items = None if isinstance(data, DataLoader) else items_of(data)
-        if items is None: return _Converted(Samples.of(data).batches(batch_size), partial(_input, prepare=self.prepare))
+        if items is None: return _Converted(self._given(data, batch_size), self.prepare)
         collate = partial(_collated, prepare=self.prepare)
+        if not hasattr(items, '__len__'): return Stream(cast(Iterable, items), batch_size, collate, _as_it_is)
         own = torch.Generator() # or else the loader would draw a number from the global one
         return Loaded(items, batch_size, collate_fn=collate, generator=own, workers=workers)
 
+    def _given(self, data, batch_size):
+        "Batches as they come; bytes stay bytes for a model that prepares pictures"
+        samples = Samples.of(data)
+        if self.prepare and samples.prepare is None: samples = Samples.of(samples, prepare=_as_it_is)
+        return samples.batches(batch_size)
+
 class _Converted:
     "Batches of somebody else, whose texts and pictures are prepared"
-    def __init__(self, batches, convert):
+    def __init__(self, batches, prepare):
         self.batches = batches
-        self.convert = convert
+        self.prepare = prepare
     def __len__(self): return len(self.batches)
     def __iter__(self) -> Iterator:
         for b in self.batches:
+            if self.prepare: b = columns_in(b) or b
             plain = isinstance(b, Mapping) or not isinstance(b, (tuple,list)) or isinstance(b[0], Mapping)
-            yield b if plain else (self.convert(b[0]), *b[1:])
+            yield b if plain else (_input(b[0], self.prepare), *b[1:])
 
 # %% ../nbs/26_adapters.ipynb #ca7458bb
 def with_weights(
@@ -186,4 +214,7 @@ def adapt(
     if hasattr(model, 'batches') and hasattr(model, 'prepare'): return model
     if isinstance(model, str): return open_model(model)
     if not type(model).__module__.startswith('sentence_transformers'): return None
+    if not hasattr(model, 'encode'):
+        raise ValueError(f'a {type(model).__name__} of sentence-transformers gives no embeddings; '
+                         'pass the network that it holds, `model.model`, or an encoder')
     return import_module('transfer_metrics.libraries').sentence_encoder(model)

@@ -98,6 +98,7 @@ def as_matrix(
     t = as_tensor(x, name)
     if t.ndim!=2 or not t.numel():
         got = f'got shape {tuple(t.shape)}'
+        if x is None: got = 'got None, as outputs of a model without a head have it'
         if name=='probs' and t.ndim==1:
             got += '; labels come second: in make_scorer, lambda labels, probs: leep(probs, labels)'
         raise ValueError(f'`{name}` must be {shape} with at least one row and one column, {got}')

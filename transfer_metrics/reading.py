@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from .checks import one_of
-from .heads import Call, Trace, ends_in_softmax, first_untrained, logits_in, traced
+from .heads import Call, Trace, encoder_name, ends_in_softmax, first_untrained, logits_in, traced
 from .pooling import features_last, mask_of, n_prefix_of, pooled, poolings
 
 # %% ../nbs/24_reading.ipynb #f7ccead8
@@ -121,6 +121,7 @@ def said(
 words = 'output','head','pooled'
 _of_encoder = 'pooler_output','last_hidden_state'
 _no_head = "the output is not made directly by a layer that could be a head"
+_not_pooled = "features='pooled' is of an encoder, but the model returns what a head made: leave it out"
 
 class _Tap:
     "What came into a module last, and what out of it"
@@ -162,6 +163,13 @@ def _in_words(heads):
     fresh = any(h.at is not h.call for h in heads)
     return f'input of {which}' + (', where the untrained part of the head begins' if fresh else '')
 
+def _input_of(layer, x, pooling):
+    "What is taken of the input of a layer"
+    rows = not isinstance(x, Tensor) or x.ndim==2
+    if not rows: what = f'{pooling or "mean"} over its {"tokens" if x.ndim==3 else "places"}'
+    else: what = 'one row a sample already' if pooling else ''
+    return f'input of {layer!r}, {what}'.removesuffix(', ')
+
 def _name_of(model, module): return next((k for k,m in model.named_modules() if m is module), '')
 
 def _leaves(model):
@@ -171,6 +179,11 @@ def _leaves(model):
 def _without_head(model):
     "Whether a model says itself that it makes no classes, as timm's do with `num_classes=0`"
     return getattr(model, 'num_classes', None)==0
+
+def _of_classes(model, z):
+    "Whether a model says itself that it gives a number for each class"
+    count = getattr(model, 'num_classes', None)
+    return isinstance(count, int) and z.ndim==2 and 1<count==z.shape[1]
 
 def _refuse_opaque(model):
     "A scripted model shows nothing of its layers"
@@ -205,6 +218,7 @@ class Reader:
         self.pooling = pooling
         self.stack = ExitStack()
         self.taps:dict[str,_Tap] = {}
+        self.encoder:_Tap|None = None # of a Hugging Face model with a head, where its tokens or its pooler are wanted
         self.heads:list[tuple[_Tap,_Tap]] = [] # what each head reads, and the layer that makes the logits
         self.has_logits:bool|None = None # unknown before the first pass
         self.probs = False # whether logits come as probabilities
@@ -216,6 +230,9 @@ class Reader:
             if k is None: continue
             self.taken[k] = f'input of {k!r}'
             self._tap(k, modules[k], copy=True)
+        name = encoder_name(self.model)
+        asked = self.pooling or self.features=='pooled'
+        if name and asked and None in self.layers: self.encoder = self._tap(name, modules[name])
         return self
 
     def __exit__(self, *error): self.stack.close()
@@ -235,26 +252,36 @@ class Reader:
     ) -> tuple[Tensor|None,dict[str|None,Tensor]]: # Logits, `None` without a head; features by layer
         "Logits and features of one batch"
         for tap in self.taps.values(): tap.clear()
-        found = self._first(run) if self.has_logits is None else said(run())
+        found = self._first(run) if self.has_logits is None else self._inner(said(run()))
         mask = mask_of(batch)
         logits = logits_in(found.z, self.probs) if self.has_logits else None
         return logits, {k: self._of(k, found, mask) for k in self.layers}
 
     def _first(self, run):
         "The first pass, which shows what makes the output"
-        with traced(self.model) as trace: found = said(run(), trace)
+        with traced(self.model) as trace: found = self._inner(said(run(), trace))
         origin = trace.origin(found.z)
         made = is_made(trace, found.z) and not _without_head(self.model)
         calls = origin.calls if origin and made else frozenset()
         if not found.field and not calls and self.features is None: _refuse_opaque(self.model)
         if self.features=='head' and not calls: raise ValueError(f"features='head', but {_no_head}")
+        if self.features=='pooled' and calls and not found.field: raise ValueError(_not_pooled)
         wanted = self.features not in ('output','pooled')
-        self.has_logits = wanted and (found.field=='logits' or made and not found.field)
+        answers = found.field=='logits' or not found.field and (made or _of_classes(self.model, found.z))
+        self.has_logits = wanted and answers
         self.probs = ends_in_softmax(origin, found.z)
+        rows = found.z.ndim==2 and found.z.shape[1]>1
+        if self.layers and None not in self.layers: self.has_logits = self.has_logits and rows
         if None not in self.layers: return found
         if self.has_logits: self._place(calls)
         else: self.taken[None] = self._unheaded(found)
         return found
+
+    def _inner(self, found):
+        "What a model returned, or of a classifier what its encoder did, where that is wanted"
+        if self.features!='pooled' or found.field!='logits': return found
+        if self.encoder is None: raise ValueError(_not_pooled)
+        return said(self.encoder.out)
 
     def _place(self, calls):
         "Watch what the heads read"
@@ -270,6 +297,16 @@ class Reader:
             at.x = h.at.x
             last.out = h.call.module.forward(h.call.x)
             self.heads.append((at, last))
+        if self.pooling: self.taken[None] += f', {self.pooling} over its tokens'
+        if self._tokens() is None: return
+        self.taken[None] = f'{self.pooling} over the tokens of last_hidden_state of {encoder_name(self.model)!r}'
+
+    def _tokens(self):
+        "What the encoder says of each token, where that is to be pooled and the heads read one row a sample"
+        if self.pooling is None or self.encoder is None: return None
+        if any(at.x is not None and at.x.ndim>2 for at,_ in self.heads): return None
+        tokens = _field(self.encoder.out, 'last_hidden_state')
+        return tokens if isinstance(tokens, Tensor) and tokens.ndim>2 else None
 
     def _unheaded(self, found):
         "What is taken of a model without a head, in words"
@@ -282,18 +319,29 @@ class Reader:
         if layer is not None:
             tap = self.taps[layer]
             if tap.x is None: raise ValueError(f'layer {layer!r} was not called in the forward pass')
+            self.taken[layer] = _input_of(layer, tap.x, self.pooling)
             return self._pooled(tap.x, features_last(tap.module), mask)
         if self.heads: return self._of_heads(found.z, mask)
         x = found.z
         if found.field in _of_encoder: x,_ = _encoded(found, self)
+        self._need_tokens(x)
         return self._pooled(x, False, mask)
+
+    def _need_tokens(self, x):
+        "Refuse a pooling of what is one row a sample"
+        if self.pooling is None or not isinstance(x, Tensor) or x.ndim>2: return
+        raise ValueError(f'pooling={self.pooling!r} has no tokens to pool: {self.taken[None]} is one row a sample; '
+                         'leave `pooling` out, or name a layer whose input are tokens, layer=')
 
     def _of_heads(self, z, mask):
         "What the heads read, side by side; what several of them read, once"
         parts = {}
+        tokens = self._tokens()
+        if tokens is not None: return self._pooled(tokens, False, mask)
         for at,last in self.heads:
             if at.x is None: raise ValueError(f'{_name_of(self.model, at.module)!r} was not called in a later batch')
             chosen = _chosen(at.x, last.out, z) if self.pooling is None else None
+            if chosen is None: self._need_tokens(at.x)
             if chosen is None: chosen = self._pooled(at.x, features_last(at.module), mask)
             parts[id(at.x)] = chosen
         return torch.cat([*parts.values()], 1)

@@ -35,8 +35,8 @@ def told_of_model(
     return _of_files(Path(m)) if is_path(m) else m
 
 def _of_files(path):
-    "Path, size and time of a file, or of those in a folder"
-    files = [path] if path.is_file() else sorted(path.iterdir())
+    "Path, size and time of a file, or of all in a folder"
+    files = [path] if path.is_file() else sorted(path.rglob('*'))
     return [_of_file(f) for f in files]
 
 def _of_file(path):

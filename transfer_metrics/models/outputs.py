@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from ..adapters import adapt
 from ..estimators import is_estimator, network_in, said_by
+from ..items import refuse_unprepared
 from .passes import all_looks
 from .saved import Outputs, host_array, refuse_foreign
 from ..reading import words
@@ -186,6 +187,7 @@ def outputs(
         return Outputs(**said_by(model, loader), name=name)
     adapted = adapt(model)
     given = loader
+    if not adapted and forward is None: refuse_unprepared(loader)
     if adapted:
         model = adapted.model
         loader = adapted.batches(loader, 64 if batch_size is None else batch_size, workers=workers)
