@@ -110,6 +110,33 @@ def test_report():
     assert 'estimated accuracy' in report.attrs['judgement']
     assert label_free_report(make(), images, estimate=False, progress=False).estimated_accuracy.isna().all()
 
+def test_scikit_learn():
+    "A pipeline with classes of any names is asked for probabilities; labels of the new samples are not looked at"
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import LinearSVC
+    rng = np.random.default_rng(0)
+    y = np.arange(240)%3
+    x = pd.DataFrame(rng.normal(size=(240,4))+y[:,None]).add_prefix('x')
+    names = np.array(['cat','dog','owl'])[y]
+    pipe = make_pipeline(StandardScaler(), LogisticRegression()).fit(x[:80], names[:80])
+    known,new = x[80:160],x[160:]
+    run = dict(metrics=['atc','doc'], n_boot=20, progress=False)
+    found = predicted_accuracy(pipe, (known, names[80:160]), (new, ['emu']*80), **run)
+    probs = pipe.predict_proba
+    outs = Outputs(probs=probs(known), labels=y[80:160]),Outputs(probs=probs(new))
+    pd.testing.assert_frame_equal(found, predicted_accuracy('Pipeline', *outs, **run))
+    told = found.set_index('metric').value['known_accuracy']
+    assert told==pytest.approx(pipe.score(known, names[80:160]))
+    report = label_free_report(pipe, (new, names[160:]), n_boot=0).set_index('metric').value
+    assert report['accuracy']==pytest.approx(pipe.score(new, names[160:]))
+    assert not {'mano','rotation_invariance'}&set(report.index)
+    with pytest.raises(ValueError, match='mano needs a network, of a Pipeline there are entropy'):
+        label_free_report(pipe, new, 'entropy,mano')
+    with pytest.raises(ValueError, match='must have `predict_proba`'):
+        predicted_accuracy(LinearSVC().fit(known, names[80:160]), (known, names[80:160]), new)
+
 def test_kept():
     "Of a stream no more than `most` answers stay, rows together, as many batches as there may be"
     kept = Kept(50)

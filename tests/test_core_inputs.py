@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from test_contracts import arrays, each_of, given, kind_of, refused
+from test_contracts import arrays, each_of, given, kind_of, metrics, refused, value
 import transfer_metrics as tm
 from transfer_metrics.core import as_features, as_labels, as_probs, as_tensor
 
@@ -74,3 +74,38 @@ def test_every_metric_refuses(name, arg):
     a = given(name)[arg]
     is_label = kind_of(name, arg) in ('class','column')
     for x in strange(a, is_label): refused(name, arg, x)
+
+scores = [k for k,m in metrics.items() if 'labels' in m.args and m.area=='transferability']
+
+def framed(a): return pd.Series(a) if a.ndim==1 else pd.DataFrame(a)
+
+@pytest.mark.parametrize('name', scores)
+def test_another_order_is_refused(name):
+    "Labels with the index of the samples in another order, and told how to mend it; another index goes by position"
+    args = given(name)
+    samples, = [a for a in metrics[name].streams if a!='labels']
+    x = framed(args[samples])
+    y = pd.Series(args['labels'])
+    with pytest.raises(ValueError, match=r'pass labels.loc\[samples.index\]'): value(name, **args|{samples: x, 'labels': y[::-1]})
+    expected = pytest.approx(value(name, **args), rel=1e-9)
+    assert value(name, **args|{samples: x, 'labels': y[::-1].loc[x.index]})==expected
+    assert value(name, **args|{samples: x, 'labels': y.set_axis(y.index+7)})==expected
+
+def test_another_order_is_refused_at_each_door():
+    from sklearn.linear_model import LogisticRegression
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(rng.normal(size=(40,3)))
+    y = pd.Series(np.arange(40)%2)
+    turned = y[::-1]
+    model = LogisticRegression().fit(x, y)
+    net = torch.nn.Linear(3, 2).double()
+    quiet = dict(progress=False)
+    doors = [lambda y: tm.Outputs(features=x, labels=y), lambda y: tm.Outputs(probs=x.abs(), labels=y),
+             lambda y: tm.outputs(net, (x, y), **quiet), lambda y: tm.outputs(model, (x, y)),
+             lambda y: tm.predicted_accuracy(model, (x, y), x, n_boot=0, **quiet),
+             lambda y: tm.loss_data_curve(x, y, probe=model, points=[20], n_seeds=1, **quiet)]
+    for door in doors:
+        door(y)
+        with pytest.raises(ValueError, match='got their index in another order'): door(turned)
+    error, = tm.score_models({'x': x}, turned, 'h_score', **quiet).error
+    assert 'got their index in another order' in error

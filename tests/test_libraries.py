@@ -314,6 +314,28 @@ def test_no_such_sentence_encoder():
     pytest.importorskip('sentence_transformers')
     with pytest.raises(ValueError, match='^sentence-transformers:/nowhere'): open_model('sentence-transformers:/nowhere')
 
+def test_without_a_connection(monkeypatch, tmp_path):
+    "The cache is looked at alone where the hub cannot be connected to, not where it is slow, and never for a folder"
+    from huggingface_hub import constants, utils
+    from transfer_metrics.libraries import from_hub
+    asked = []
+    def fails(name):
+        def head(*args, **kw):
+            asked.append(name)
+            raise type(name, (Exception,), {})
+        monkeypatch.setattr(utils, 'get_session', lambda: type('Session', (), dict(head=staticmethod(head))))
+    def offline(name):
+        with from_hub(name): return constants.HF_HUB_OFFLINE
+    monkeypatch.setattr('time.sleep', lambda s: None)
+    monkeypatch.setattr(constants, 'HF_HUB_OFFLINE', False)
+    fails('ReadTimeout')
+    assert not offline('resnet18')
+    fails('ConnectError')
+    assert offline('resnet18') and not offline(str(tmp_path))
+    assert asked==['ReadTimeout','ConnectError','ConnectError'] and not constants.HF_HUB_OFFLINE
+    monkeypatch.setattr(constants, 'HF_HUB_OFFLINE', True)
+    assert offline('resnet18') and len(asked)==3 and constants.HF_HUB_OFFLINE
+
 def test_missing_library(monkeypatch):
     from transfer_metrics import model_names
     monkeypatch.setattr(model_names, 'find_spec', lambda name: None)

@@ -40,13 +40,33 @@ def test_many_features(f):
     assert math.isfinite(f(np.c_[X,X], y))
     assert math.isfinite(f(wide, y))
 
+@pytest.mark.parametrize('f,x', [(pactran_dirichlet,p), (pactran_gamma,X)])
+def test_strong_prior(f, x):
+    "It leaves the class frequencies, and what the samples move is in proportion to 1/alpha"
+    def moved(alpha): return alpha*(f(x, y, alpha=alpha)+label_entropy(y))
+    assert moved(1e6)==pytest.approx(moved(1e5), rel=1e-4)
+    assert moved(1e8)==pytest.approx(moved(1e6), rel=1e-5)
+    assert moved(1e10)==pytest.approx(moved(1e8), rel=1e-4)
+    assert f(x, y, alpha=1e20)==pytest.approx(-label_entropy(y), abs=1e-14)
+
+def test_surer_than_float64():
+    "A head that separates large features without doubt: what rounding takes is told, before it is seen"
+    parted = (X[:,0]>0).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        pactran_gauss(1e4*X, parted)
+        pactran_gauss(1e8*X, y) # nothing parts these
+    with pytest.warns(UserWarning, match='leaves next to no doubt.* scale the features down'):
+        pactran_gauss(1e8*X, parted)
+
 def test_tiny(): assert pactran_gamma(X*1e-200, y)==pytest.approx(pactran_gamma(X, y), abs=1e-9)
 
 @pytest.mark.parametrize('f,x,options,text', [
     (pactran_dirichlet, X, {}, 'Apply a softmax first'),
     (pactran_gamma, no_row_5, {}, '`features` must have an entry other than 0 in each row, got none in row 5'),
     (pactran_gauss, X*1e80, {}, '`features` must be below 1e60'),
-    (pactran_dirichlet, p, dict(alpha=0), '`alpha` must be positive'),
+    (pactran_dirichlet, p, dict(alpha=0), '`alpha` must be a number in'),
+    (pactran_gamma, X, dict(alpha=1e21), '`alpha` must be a number in'),
     (pactran_gamma, X, dict(max_iter=0), '`max_iter` must be a whole number'),
     (pactran_gauss, X, dict(lam=-1), '`lam` must be positive'),
     (pactran_gauss, X, dict(curvature='trace'), "`curvature` must be 'sum' or 'mean'")])

@@ -11,7 +11,7 @@ torch_seconds = time.process_time()-start
 from transfer_metrics.registry import registry
 start = time.process_time()
 n = len(registry())
-heavy = [m for m in ('torchvision','matplotlib','sklearn','scipy.stats','ot','torchmetrics') if m in sys.modules]
+heavy = [m for m in ('torchvision','matplotlib','sklearn','scipy','ot','torchmetrics') if m in sys.modules]
 ours = [m for m in sys.modules if m.startswith('transfer_metrics.')]
 print(json.dumps(dict(n=n, seconds=time.process_time()-start, torch=torch_seconds, heavy=heavy, ours=ours)))
 """

@@ -140,7 +140,7 @@ def agree(
 def _sent(x):
     "An array as `gather` takes it: numbers as a tensor, other labels as a list"
     try: return as_tensor(x)
-    except ValueError: codes,classes = as_labels(x)
+    except ValueError: codes,classes = as_labels(x, measured=True)
     return classes[codes.numpy()].tolist()
 
 def _in_order(parts):

@@ -63,15 +63,17 @@ def short_name(
 def told_apart(
     specs:Iterable[str], # Names of models
     option:str='models', # Which option gives them
-) -> dict[str,str]: # By name in full, for those that would share a short name: with the file of weights
+) -> dict[str,str]: # By name in full, for those that would share a short name: with the file of weights, else in full
     """What tables call checkpoints of one network
 
     >>> told_apart(['nets:small=a.pth', 'nets:small=b.pth', 'resnet18'])
     {'nets:small=a.pth': 'small=a', 'nets:small=b.pth': 'small=b'}
     """
     specs = list(specs)
-    short = [short_name(o) if ':' in o else o for o in specs]
+    short = [short_name(o) if ':' in o else o.lower() for o in specs]
     shared = [(o,name) for o,name in zip(specs, short, strict=True) if short.count(name)>1]
-    found = {o: f'{name}={Path(o.partition("=")[2]).stem}'.rstrip('=') for o,name in shared}
-    if len(set(found.values()))==len(shared): return found
+    by_file = {o: f'{name}={Path(o.partition("=")[2]).stem}'.rstrip('=') for o,name in shared}
+    in_full = {o: o if ':' in o else name for o,name in shared}
+    for found in by_file,in_full:
+        if len(set(found.values()))==len(shared): return found
     raise ValueError(f'the names of --{option} must differ, got {", ".join(o for o,_ in shared)}')

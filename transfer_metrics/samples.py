@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, SequentialSampler, Subset, default_collate
 from .containers import Loaded, Stream, batch_labels, dataset_labels, is_column, pixels, rows
-from .core import ArrayLike, as_labels, as_tensor
+from .core import ArrayLike, as_labels, as_tensor, same_order
 
 # %% ../nbs/05_samples.ipynb #0646ebf9
 def _stacked(inputs, prepare):
@@ -155,6 +155,7 @@ class Samples:
     def _pair(cls, data, pair, prepare, name):
         "Images and labels of one length"
         x,y = pair
+        same_order(y, x)
         if not isinstance(x, Dataset): x = as_tensor(x, name)
         if y is not None and len(x)!=len(y):
             raise ValueError(f'`{name}` must have one label a sample, got {len(x)} samples and {len(y)} labels')

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from torch import Tensor
-from .core import ArrayLike, as_features, as_labels, as_matrix, as_tensor, check_simplex
+from .core import ArrayLike, as_features, as_labels, as_matrix, as_tensor, check_classes, check_simplex
 from .linalg import Moments, class_sums, mean_shift
 from .linalg import power2
 from .registry import Metric, resolve
@@ -164,7 +164,7 @@ class MomentState(State):
     ) -> Self: # Itself
         "Add samples"
         x = as_features(features)
-        y = as_labels(labels, n=len(x), device=x.device)
+        y = as_labels(labels, n=len(x), of=features, device=x.device, measured=True)
         if self.moments is None: self.moments = Moments(mean_shift(x), 0, **self.how)
         d = len(self.moments.shift)
         if d!=x.shape[1]: raise ValueError(f'`features` must have {d} columns as before, got {x.shape[1]}')
@@ -210,6 +210,7 @@ class MomentState(State):
             raise ValueError('`features` must have a largest magnitude between 1e-60 and 1e60 to be added up '
                              f'batch by batch, got {self.largest:.3g}; multiply them by a constant')
         moments:Any = copy(self.moments)
+        check_classes(self.classes, moments.n)
         return float(self.score(moments))
 
     def data(self) -> dict[str,Any]: # Tensors, numbers and lists by name, only the latter if there are no samples yet
@@ -250,7 +251,7 @@ class JointState(State):
     def _taken(self, probs, labels):
         "A batch as tensors"
         p = as_matrix(probs, self.name, shape='[n, c_s]')
-        y = as_labels(labels, n=len(p), device=p.device)
+        y = as_labels(labels, n=len(p), of=probs, device=p.device, measured=True)
         return p,y
 
     def count(self,
@@ -309,6 +310,7 @@ class JointState(State):
     def value(self) -> float: # The score
         "The score of all samples so far"
         some_samples(self.joint is not None)
+        check_classes(self.targets, int(self.counts.sum()))
         return self.score(self.joint, self.counts)
 
     def kind(self) -> str: # A name
@@ -368,6 +370,7 @@ class LookupState(JointState):
     def value(self) -> float:
         "The score of all samples so far"
         some_samples(self.joint is not None)
+        check_classes(self.targets, int(self.counts.sum()))
         total = self.total
         if total is None:
             rows = zip(self.probs, self.codes, strict=True)
@@ -477,7 +480,7 @@ class RowsState(State):
         "A batch of an argument as a tensor, and the labels that its numbers stand for"
         dims = x.ndim if isinstance(x, Tensor) else np.ndim(x)
         if arg.endswith(('labels','predicted','targets')) and dims==1:
-            y = as_labels(x, arg)
+            y = as_labels(x, arg, measured=True)
             return y.codes,y.classes.tolist()
         t = as_tensor(x, arg).clone()
         shape = tuple(t.shape)

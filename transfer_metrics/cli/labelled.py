@@ -233,8 +233,11 @@ def paired_files(
     if others and len(others[0])!=len(names):
         raise ValueError('--probs and --features must name as many files, in the same order, '
                          f'got {len(others[0])} and {len(names)}')
-    same = bool(others) and set(others[0])==set(names)
-    if same: return {name: {k: o[name] for k,o in files.items()} for name in names}
+    shared = [name for name in names if others and name in others[0]]
+    if shared and len(shared)<len(names):
+        raise ValueError('--probs and --features must have the same names, or none in common to go by their order; '
+                         f'got {", ".join(others[0])} and {", ".join(names)}')
+    if shared: return {name: {k: o[name] for k,o in files.items()} for name in names}
     return {name: {k: list(o.values())[i] for k,o in files.items()} for i,name in enumerate(names)}
 
 class GivenArrays(NamedTuple):

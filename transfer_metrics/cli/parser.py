@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/parser.html.md"""
 __all__ = ['Parser', 'parser_of']
 
 # %% ../../nbs/cli/15_parser.ipynb #5151471a
+import math
 import re
 from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,6 +34,12 @@ def _default_text(default):
     "What is the default, '' where the comment says it or there is none"
     return f' (default: {default})' if default not in ('',0,False,None) else ''
 
+def _finite(text):
+    "The number that a text is; nothing can be counted or measured by those that are not finite"
+    number = float(text)
+    if math.isfinite(number): return number
+    raise ValueError
+
 def _add(group, name, doc, positional):
     "Add an argument of the function to a group of the parser"
     option = f'--{name.replace("_", "-")}'
@@ -43,15 +50,16 @@ def _add(group, name, doc, positional):
         action = f'store_{not doc.default}'.lower()
         group.add_argument(flag, dest=name, default=doc.default, action=action, help=text)
         return
-    kept = dict(default=doc.default, type=doc.anno, help=(text+_default_text(doc.default)).replace('%', '%%'))
+    kind = _finite if doc.anno is float else doc.anno
+    kept = dict(default=doc.default, type=kind, help=(text+_default_text(doc.default)).replace('%', '%%'))
     if positional: group.add_argument(name, nargs='?', metavar=name.upper(), **kept)
     else: group.add_argument(option, dest=name, metavar=_metavar(name, doc.anno, text), **kept)
 
-_kinds = dict(int='whole number', float='number')
+_kinds = dict(int='whole number', _finite='finite number')
 
 def _plainer(message):
     "What argparse says, in the words of the other messages"
-    wrong = re.fullmatch(r'argument (\S+): invalid (int|float) value: (.*)', message)
+    wrong = re.fullmatch(r'argument (\S+): invalid (int|_finite) value: (.*)', message)
     if wrong: return f'{wrong[1]} must be a {_kinds[wrong[2]]}, got {wrong[3]}'
     return re.sub(r'^argument (\S+): expected one argument$', r'\1 needs a value', message)
 

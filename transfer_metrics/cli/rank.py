@@ -12,6 +12,7 @@ from math import isnan
 from pathlib import Path
 from types import SimpleNamespace
 from fastcore.meta import delegates
+from .amounts import check_loading
 from .answers import Answer
 from .intervals import interval_words, show_p_best, with_ends
 from .common import as_given, as_options, command, names_in, saved_outputs, share_of
@@ -193,9 +194,7 @@ def _report(a, scores, train, test, what, o):
 # %% ../../nbs/cli/03_rank.ipynb #5c4bad81
 def _check(o):
     "Refuse what does not go together, and names and files that there are not; returns what files of arrays hold"
-    if min(o.limit, o.workers)<0 or o.batch_size<1:
-        least = '--limit and --workers must be 0 or more, --batch-size 1 or more'
-        raise ValueError(f'{least}, got {o.limit}, {o.workers} and {o.batch_size}')
+    check_loading(o)
     arrays = o.probs or o.features
     if sum(map(bool, (o.models,o.outputs,arrays)))>1:
         raise ValueError('give one of --models, --outputs, or --probs and --features with --labels')

@@ -9,8 +9,9 @@ __all__ = ['read_table']
 
 # %% ../../nbs/cli/24_spreadsheets.ipynb #1f169c1a
 import re
+import warnings
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -23,33 +24,53 @@ def _separator(lines):
     heading = lines[0] if lines else ''
     return max(',;\t', key=heading.count)
 
-_dotted = re.compile(r'-?[\d.]*\.\d[\d.]*(,\d+)?')
 _grouped = re.compile(r'-?[1-9]\d{0,2}(\.\d{3})+(,\d+)?')
+_pointed = re.compile(r'-?\d*\.\d+(e[-+]?\d+)?', re.IGNORECASE)
+_english = re.compile(r'-?[1-9]\d{0,2}(,\d{3})+')
+_with_comma = re.compile(r'-?[\d.]*\d,\d+')
 
-def _with_points(lines, mark) -> Iterator[tuple[list[str],bool]]:
-    "Of each column the numbers with a point, and whether it has whole numbers without one"
-    rows = [[o.strip(' "') for o in line.split(mark)] for line in lines]
-    for column in zip_longest(*rows, fillvalue=''):
-        points = [o for o in column if _dotted.fullmatch(o)]
-        if points: yield points,any(o.isdigit() for o in column[1:])
+def _columns(lines, mark) -> Iterator[tuple[str,...]]:
+    "What stands in each column"
+    rows = [[o.strip(' "\n') for o in line.split(mark)] for line in lines]
+    return zip_longest(*rows, fillvalue='')
+
+def _between_thousands(points, whole, comma):
+    "Whether the points of a column stand between thousands; beside whole numbers it takes large ones to tell"
+    if not all(map(_grouped.fullmatch, points)): return False
+    largest = max(map(int, whole), default=1000)
+    if comma or largest>=1000: return comma
+    if largest>=100 or any(o.count('.')>1 for o in points): return True
+    raise ValueError(f'{points[0]} beside {whole[0]} may be thousands or decimals: write '
+                     f'{points[0].replace(".", "")} or {whole[0]}.0')
 
 def _thousands(lines, mark, comma):
     "Whether points stand between thousands"
     found = []
-    for points,beside_whole in _with_points(lines, mark):
-        grouped = all(map(_grouped.fullmatch, points))
-        found.append(grouped and (comma or beside_whole))
+    for column in _columns(lines, mark):
+        points = [o for o in column if _pointed.fullmatch(o) or _grouped.fullmatch(o)]
+        whole = [o for o in column[1:] if o.isdecimal()]
+        if points: found.append(_between_thousands(points, whole, comma))
     if all(found) or not any(found): return any(found)
     raise ValueError('points stand between thousands in one column and before decimals in another: '
                      'write 1000 for 1.000')
 
+def _head(path):
+    "The first lines of a file"
+    with path.open(encoding='utf-8-sig') as f: return [*islice(filter(str.strip, f), 20)]
+
 def _written(path):
     "How the numbers of a file are written, for pandas"
-    text = path.read_text(encoding='utf-8-sig')
-    lines = [o for o in text.splitlines() if o.strip()]
-    mark = _separator(lines[:20])
+    head = _head(path)
+    mark = _separator(head)
     if mark==',': return dict(sep=mark)
-    comma = any(re.search(r'\d,\d', o) for o in lines[:20])
+    fields = list(chain.from_iterable(_columns(head, mark)))
+    commas = [o for o in fields if _with_comma.fullmatch(o)]
+    comma = bool(commas)
+    if comma and all(map(_english.fullmatch, commas)) and any(map(_pointed.fullmatch, fields)):
+        raise ValueError(f'points stand before decimals, and a comma in {commas[0]}: write 1000 for 1,000')
+    text = path.read_text(encoding='utf-8-sig')
+    perhaps = comma or re.search(r'(?<![\d.])[1-9]\d{0,2}(\.\d{3})+(?![\d.])', text)
+    lines = [o for o in text.split('\n') if o.strip()] if perhaps else []
     thousands = '.' if _thousands(lines, mark, comma) else None
     return dict(sep=mark, decimal=',' if comma else '.', thousands=thousands)
 
@@ -70,7 +91,7 @@ def _without_row_names(frame):
 def _read(path):
     "A table of a .csv file"
     import pandas as pd
-    how = _written(path)
+    how:dict[str,Any] = dict(_written(path), index_col=False) # or else values too many would make row names
     frame = pd.read_csv(path, **how)
     return frame if _has_headings(frame) else pd.read_csv(path, header=None, **how)
 
@@ -81,10 +102,12 @@ def read_table(
     import pandas as pd
     path = Path(path)
     if path.suffix.lower()=='.parquet': return pd.read_parquet(path)
-    try: frame = _read(path)
+    try:
+        with warnings.catch_warnings(action='error', category=pd.errors.ParserWarning): frame = _read(path)
+    except pd.errors.ParserWarning: raise ValueError(
+        f'{path} has rows with more values than the first line has headings; where numbers have decimal commas, '
+        'columns must be separated by semicolons') from None
     except (pd.errors.ParserError,pd.errors.EmptyDataError,UnicodeDecodeError) as e:
         raise ValueError(f'{path} is not a csv file of UTF-8 text, one row a line: {e}') from None
     except ValueError as e: raise ValueError(f'{path}: {e}') from None
-    if isinstance(frame.index, pd.RangeIndex): return _without_row_names(frame)
-    raise ValueError(f'{path} has rows with more values than the first line has headings; where numbers have decimal '
-                     'commas, columns must be separated by semicolons')
+    return _without_row_names(frame)

@@ -9,6 +9,8 @@ from .digits import DigitsTask as DigitsTask
 from .digits import SourceNet as SourceNet
 from .folders import class_counts as class_counts
 from .folders import describe as describe
+from .folders import image_names as image_names
+from .folders import label_names as label_names
 from .folders import n_held_out as n_held_out
 from .folders import picture_counts as picture_counts
 from .folders import picture_endings as picture_endings

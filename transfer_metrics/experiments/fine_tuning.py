@@ -75,7 +75,7 @@ def coded(
 ) -> Coded: # Nothing is loaded yet
     "Labelled images with their labels as codes"
     samples = labelled(data, name)
-    y = as_labels(samples.labels, f'{name} labels', n=len(samples))
+    y = as_labels(samples.labels, f'{name} labels', n=len(samples), measured=classes is not None)
     if classes is None: return Coded(samples, y.codes.cpu(), y.classes, name)
     codes = in_classes(y, classes)
     return Coded(samples, codes.cpu(), classes, name)

@@ -57,7 +57,7 @@ def _check_training(x, C, test, name='test'):
     t = as_features(test[0], f'{name} features').to(x.device)
     if t.shape[1]!=x.shape[1]:
         raise ValueError(f'`{name} features` must have {x.shape[1]} columns as `features` have, got {t.shape[1]}')
-    return t,as_labels(test[1], f'{name} labels', n=len(t), device=x.device)
+    return t,as_labels(test[1], f'{name} labels', n=len(t), device=x.device, measured=True)
 
 def in_classes(
     labels:Labels, # Labels, as of `as_labels`
@@ -87,7 +87,7 @@ def retrain_head(
     """
     start = time.perf_counter()
     x = as_features(features)
-    y,classes = as_labels(labels, n=len(x), device=x.device)
+    y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
     if len(classes)<2: raise ValueError(f'`labels` must have at least two classes, got only {classes[0]!r}')
     t,own = _check_training(x, C, test)
     k = power2(x)
@@ -187,7 +187,7 @@ def retrain_heads(
     "`retrain_head` for many tasks that share their features, in batches"
     x = as_features(features)
     tasks = list(tasks)
-    y,classes = as_labels(labels, n=len(x), device=x.device)
+    y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
     if not tasks: raise ValueError('`tasks` must hold at least one task, got none')
     odd = [o.name for o in tasks if o.separate!=(test is not None)]
     if odd:

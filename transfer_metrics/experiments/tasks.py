@@ -38,7 +38,7 @@ def _taken(data, idx):
 def _in_classes(labels, classes):
     "Labels as positions in `classes`"
     n = None if isinstance(labels, Sequence) else len(labels)
-    codes,own = as_labels(labels, n=n)
+    codes,own = as_labels(labels, n=n, measured=True)
     number = dict(zip(classes, range(len(classes)), strict=True))
     places = []
     for c in own.tolist():

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, NamedTuple
 import numpy as np
 import torch
-from scipy.special import ndtr, ndtri
 from .. import stats
 from ..checks import number, one_of
 from ..core import ArrayLike, as_tensor, like
@@ -135,6 +134,7 @@ class AccuracyFit:
 
     def _axis(self, v, name):
         "Values of the metric or of accuracy as the line sees them"
+        from scipy.special import ndtri
         if self.axes=='linear' or (name=='metric' and self.axes!='probit'): return v
         if not _in_unit(v):
             got = f'{v.min():g} to {v.max():g}'
@@ -148,6 +148,7 @@ class AccuracyFit:
 
     def _accuracy(self, v):
         "What the line says, as an accuracy"
+        from scipy.special import ndtr
         if self.axes!='linear': v = ndtr(v)
         return np.clip(v, 0, 1)
 

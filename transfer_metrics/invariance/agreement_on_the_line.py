@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from scipy.special import ndtr, ndtri
 from torch import Tensor
 from ..checks import one_of
 from ..core import ArrayLike, as_labels, like
@@ -78,6 +77,7 @@ def _pairs(S, T, bounds) -> _Pairs:
     "Pairs of models whose agreement lies strictly within `bounds` on both sides; `S` and `T` are codes"
     lo,hi = bounds
     if not 0<=lo<hi<=1: raise ValueError(f'`bounds` must be two shares, the smaller first, got {bounds}')
+    from scipy.special import ndtri
     i,j = np.triu_indices(len(S), 1)
     on_source = _agreement(S)[i,j]
     on_target = _agreement(T)[i,j]
@@ -123,6 +123,7 @@ def _per_model(p:_Pairs, r, m) -> np.ndarray:
 # %% ../../nbs/invariance/09_agreement_on_the_line.ipynb #b1d08423
 def _source_probits(S, y) -> np.ndarray:
     "Probit of the accuracy of each model on the source"
+    from scipy.special import ndtri
     right = (S==y).mean(1)
     bad = (right<=0) | (right>=1)
     if not bad.any(): return ndtri(right)
@@ -147,6 +148,7 @@ def agreement_on_the_line(
     >>> tm.agreement_on_the_line(source, list('aaaaabbbbb'), target, method='aline-s').round(2)
     array([0.81, 0.72, 0.72])
     """
+    from scipy.special import ndtr
     one_of(method, 'method', ('aline-d','aline-s'))
     target_preds = _same_models(source_preds, target_preds)
     S,y = _codes_with('source_preds', source_preds, source_labels)

@@ -46,16 +46,18 @@ class Kept:
         self.most = whole(most, 'most', 1)
         self.rng = np.random.default_rng(seed)
         self.seen = 0
-        self.parts:dict[str,list[np.ndarray]] = {k: [] for k in ('key','logits','labels')}
+        self.parts:dict[str,list[np.ndarray]] = {k: [] for k in ('key','logits','probs','labels')}
 
     def add(self,
         look:Look, # Of the images as they are
     ) -> None: # Nothing
         "Take in a batch"
-        b = len(look.logits)
+        said = 'probs' if look.logits is None else 'logits'
+        answers = getattr(look, said)
+        b = len(answers)
         self.seen += b
         self.parts['key'].append(self.rng.random(b))
-        self.parts['logits'].append(look.logits.detach().cpu().double().numpy())
+        self.parts[said].append(answers.detach().cpu().double().numpy())
         if look.labels is not None: self.parts['labels'].append(look.labels)
         if sum(map(len, self.parts['key']))>=2*self.most: self.thin()
 
@@ -70,8 +72,8 @@ class Kept:
     def outputs(self) -> Outputs: # Logits, probabilities and, if all have one, labels
         "What is kept"
         self.thin()
-        labels = self.parts['labels']
-        return Outputs(logits=self.parts['logits'][0], labels=labels[0] if labels else None)
+        kept:dict[str,Any] = {k: v[0] for k,v in self.parts.items() if v and k!='key'}
+        return Outputs(**kept)
 
 # %% ../../nbs/invariance/24_estimates.ipynb #2a9fffd1
 def _weighted(counts, parts):

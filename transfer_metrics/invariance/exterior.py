@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 import numpy as np
 import torch
-from ..datasets.folders import picture_endings
+from ..datasets.folders import image_names, label_names, picture_endings
 from ..datasets.images import load_dataset, open_picture
 from .domains import Domain, class_numbers, stored_images
 from ..containers import as_images
-from ..store import npz_array, npz_names
+from ..store import npz_first, npz_names
 
 # %% ../../nbs/invariance/18_exterior.ipynb #2137da12
 def _numpy(path):
@@ -46,19 +46,13 @@ def _load_pair(data, labels, part=None):
     here = slice(first, first+n)
     return _set(x[here], y[here], data)
 
-def _first(names, among):
-    "The first of some names that occurs"
-    found = [k for k in names if k in among]
-    return found[0] if found else None
-
 def _load_npz(path):
     "Images and labels of one `.npz` file"
-    held = npz_names(path)
-    images = _first(('images','data','x','arr_0'), held)
-    labels = _first(('labels','y','arr_1'), held)
-    if images is None or labels is None:
-        raise ValueError(f'{path} must hold arrays called images and labels, it holds {", ".join(held)}')
-    return _set(npz_array(path, images), npz_array(path, labels), path)
+    images = npz_first(path, image_names)
+    labels = npz_first(path, label_names)
+    if images is not None and labels is not None: return _set(images, labels, path)
+    held = ', '.join(npz_names(path))
+    raise ValueError(f'{path} must hold arrays called images and labels, it holds {held}')
 
 # %% ../../nbs/invariance/18_exterior.ipynb #267888b8
 def _pictures(path):

@@ -11,7 +11,6 @@ __all__ = ['on_lines', 'fit_lines', 'classical_interval', 'resampled_interval']
 import math
 import warnings
 import numpy as np
-from scipy.special import ndtri
 from ..stats import canonical, t_interval
 
 # %% ../../nbs/invariance/20_lines.ipynb #4090196d
@@ -45,6 +44,7 @@ def on_lines(
 
 def _huber_weights(missed):
     "The weight that each miss deserves"
+    from scipy.special import ndtri
     missed = np.abs(missed)
     median = np.median(missed, -1, keepdims=True)
     scale = median/ndtri(.75)

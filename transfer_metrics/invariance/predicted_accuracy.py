@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 from torch import nn
 from ..core import ArrayLike
+from ..estimators import is_estimator, network_in
 from ..models import Outputs, forward
 from ..registry import result_frame
 from ..samples import Samples
@@ -34,12 +35,17 @@ def _answers(model, data, most, seed, run):
     for look in forward(model, samples, dtype=torch.float64, **run): kept.add(look)
     return kept.outputs()
 
+def _unlabelled(model, data):
+    "Samples alone of what a scikit-learn model looks at"
+    paired = isinstance(data, tuple) and len(data)==2
+    return data[0] if paired and is_estimator(model) else data
+
 def _by_name(models):
     "Models by name"
     if isinstance(models, Mapping):
         if models: return dict(models)
         raise ValueError('`model` must have at least one model, got none')
-    if isinstance(models, nn.Module): return {type(models).__name__: models}
+    if isinstance(models, nn.Module) or is_estimator(models): return {type(models).__name__: models}
     if isinstance(models, str): return {models: None}
     kind = type(models).__name__
     raise ValueError('`model` must be a classifier, a dict of such by name, or the name of the model '
@@ -117,8 +123,8 @@ def _metrics(metrics):
     return others,len(others)<len(names)
 
 def predicted_accuracy(
-    # A classifier, a dict of such by name, or the name of the one whose Outputs are given; left exactly as they were
-    model:nn.Module|Mapping[str,nn.Module]|str,
+    # A classifier, of scikit-learn as well, a dict of such by name, or the name of the one whose Outputs are given
+    model:Any,
     # Labelled samples of the model's own classes: `(x, y)`, a data set, a loader, an `ImageSet`, or saved `Outputs`
     known:Any,
     # Samples without labels: images, a loader, an `ImageSet`, saved `Outputs`; or a dict of several such sets by name.
@@ -148,7 +154,7 @@ def predicted_accuracy(
     >>> float(found.estimated_accuracy[0].round(3))
     0.925
     """
-    models = _by_name(model)
+    models = {k: network_in(m) for k,m in _by_name(model).items()}
     sets = _sets(new)
     run = dict(batch_size=batch_size, device=device, progress=progress)
     draws:dict[str,Any] = dict(n_boot=n_boot, coverage=coverage, seed=seed)
@@ -156,7 +162,7 @@ def predicted_accuracy(
     told = {k: _answers(m, known, most, seed, run) for k,m in models.items()}
     tables = []
     for data,samples in sets.items():
-        said = {k: _answers(m, samples, most, seed, run) for k,m in models.items()}
+        said = {k: _answers(m, _unlabelled(m, samples), most, seed, run) for k,m in models.items()}
         for k,out in said.items():
             if asked==[]: continue
             lines = _lines_of(fits, k, models)

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any, NamedTuple
 import pandas as pd
 import torch
-from torch import nn
 from ..core import ArrayLike
+from ..estimators import is_estimator
 from ..models import forward
 from ..registry import Metric, result_frame
 from ..state import MeanState, State, state_of
@@ -196,6 +196,16 @@ def _told(known):
     if known is None: return {}
     return dict(source_probs=known.probs, source_labels=known.labels)
 
+def _of_probs(o): return o.need=='labels' or of_images(o.metric) and o.metric.streams==('probs',)
+
+def _possible(model, wanted, metrics):
+    "What a model can be asked: of scikit-learn what follows from probabilities"
+    if not is_estimator(model): return wanted
+    possible = {k: o for k,o in wanted.items() if _of_probs(o)}
+    others = [k for k in wanted if k not in possible]
+    if metrics is None or not others: return possible
+    raise ValueError(f'{others[0]} needs a network, of a {type(model).__name__} there are {", ".join(possible)}')
+
 def _labels_seen(rows, n, needed):
     "Whether all images have labels; refuse that only some have"
     if 'accuracy' not in rows: return False
@@ -207,7 +217,7 @@ def _labels_seen(rows, n, needed):
 
 # %% ../../nbs/invariance/13_report.ipynb #67776843
 def label_free_report(
-    model:nn.Module, # Classifier of images, returns logits `[n, k]`; left exactly as it was
+    model:Any, # Classifier of images, returns logits `[n, k]`, left exactly as it was; or a fitted one of scikit-learn
     # Images `[n, c, h, w]` as the model takes them, or batches `(x, ...)` or `(x, y)`; labels `y`, numbers of the
     # model's classes, serve the row `accuracy` alone
     loader:Any,
@@ -244,7 +254,7 @@ def label_free_report(
     [['cot', 0.5, 3], ['entropy', 0.693, 3]]
     """
     given = heads_by_task(heads)
-    wanted = wanted_metrics(metrics, source, given)
+    wanted = _possible(model, wanted_metrics(metrics, source, given), metrics)
     used = {k: h for k,h in given.items() if f'{k}_prediction' in wanted}
     orders = _orders(grid, permutations, seed) if 'jigsaw_invariance' in wanted else {}
     told = None if source is None else labelled_outputs(source, name='source')

@@ -37,6 +37,7 @@ class Finding(NamedTuple):
     censored: Any = False # whether the value is a lower bound only
     log: bool = False # `rows` are logarithms
     higher_is_better: bool = False # otherwise lower
+    range: tuple[float,float] = (0.,math.inf) # smallest and largest possible value
 
 # %% ../../nbs/loss_data/20_findings.ipynb #e017a97a
 def _loss_finding(q):
@@ -93,7 +94,8 @@ def _info_finding(name, q, ceiling):
     "What the loss leaves of `ceiling`, the loss of not looking"
     rows = ceiling-q.loss
     value = rows[0]
-    return Finding(name, rows, value, np.maximum(value, 0), ceiling, value, higher_is_better=True)
+    found = Finding(name, rows, value, np.maximum(value, 0), ceiling, value, higher_is_better=True)
+    return found._replace(range=(-math.inf,ceiling))
 
 def _mi_findings(q):
     "Mutual information, at least"
@@ -151,7 +153,7 @@ def _called_finding(m, q, curves, epsilon):
     censored = _above(q, epsilon) if is_bound else False
     unit = 'samples' if m.unit=='n' else m.unit
     res = Finding(m.name, rows, rows[0], lower, upper, loglog, higher_is_better=m.higher_is_better)
-    return res._replace(epsilon=epsilon, unit=unit, censored=censored)
+    return res._replace(epsilon=epsilon, unit=unit, censored=censored, range=m.range)
 
 def _called_findings(m, q):
     "Any metric, at each tolerance if it takes one"
@@ -191,6 +193,7 @@ class Findings(NamedTuple):
     upper: np.ndarray # upper ends of the brackets
     loglog: np.ndarray # by the curve that is straight in log n and log L
     censored: np.ndarray # whether the value is a lower bound only
+    range: np.ndarray # smallest and largest possible values, shape `[2, p]`
 
     def where(self,
         keep:np.ndarray, # Which metrics to keep, shape `[p]`
@@ -232,7 +235,8 @@ def answer(
     censored = stacked('censored')
     metric = np.array(each['metric'], object)
     epsilon,log,higher = (np.array(each[k]) for k in ('epsilon','log','higher_is_better'))
-    return Findings(metric, epsilon, units, log, higher, rows, value, lower, upper, loglog, censored)
+    ranges = np.transpose(each['range'])*scale
+    return Findings(metric, epsilon, units, log, higher, rows, value, lower, upper, loglog, censored, ranges)
 
 def long_frame(
     shape:Sequence[int], # Of all columns

@@ -9,6 +9,7 @@ __all__ = ['ProbeData', 'train_group', 'planned']
 
 # %% ../../nbs/loss_data/15_groups.ipynb #66178bce
 import math
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache as memo
@@ -147,6 +148,8 @@ def _losses(net, parts, data):
         losses.update(of_part)
     return losses
 
+_pause = .2 # seconds without a word
+
 def train_group(
     net:Stack|Modules, # The networks, in the order of the parts
     parts:Sequence[Part], # Which jobs they are
@@ -162,12 +165,19 @@ def train_group(
     graph = data.y.is_cuda and isinstance(net, Stack)
     run = _recorded(net, step) if graph else step
     networks = {j for p in parts for j in p.jobs}
+    told = time.monotonic()
     for k in step_blocks(train_steps):
         drawn = feed.draw(k)
+        done = 0
         for t in range(k):
             feed.put(drawn, t)
             run()
-        yield k*len(networks)
+            done += 1
+            late = time.monotonic()-told>=_pause
+            if late or t+1==k:
+                yield done*len(networks) # whoever listens may stop here
+                told = time.monotonic()
+                done = 0
     yield _losses(net, parts, data)
 
 # %% ../../nbs/loss_data/15_groups.ipynb #8a0c4097

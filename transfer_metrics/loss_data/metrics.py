@@ -18,6 +18,7 @@ from .curve import jackknife_t, warn_non_monotone
 from .description_length import per_nat
 from .findings import answer, long_frame
 from .questions import ask
+from ..stats import within
 
 # %% ../../nbs/loss_data/10_metrics.ipynb #c2f297f8
 def _tidy(q, found, coverage):
@@ -25,6 +26,7 @@ def _tidy(q, found, coverage):
     seeds = q.curves.seeds[:,None,None]
     ends = jackknife_t(found.rows, seeds, coverage=coverage)
     lo,hi = (found.natural(o) for o in ends)
+    lo,hi = within(lo, hi, found.range)
     names = pd.Series(q.curves.names).to_numpy()
     n = q.n.astype(np.int64)
     cols = dict(name=names[:,None,None])
@@ -48,7 +50,8 @@ def compute_metrics(
     """Every metric of loss-data curves with its bracket and its interval over seeds
 
     [Whitney et al. 2020](https://arxiv.org/abs/2009.07368). The columns are `name, n_requested, n, metric, epsilon,
-    value, lower, upper, censored, unit, loglog, lo, hi, coverage, n_seeds`. A size beyond the data is a `ValueError`.
+    value, lower, upper, censored, unit, loglog, lo, hi, coverage, n_seeds`; `lo` and `hi` stay in the range of the
+    metric. A size beyond the data is a `ValueError`.
 
     >>> import pandas as pd
     >>> curve = pd.DataFrame({'seed': 0, 'samples': [1,4], 'val_loss': [2.,.5]})

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
-from ..core import as_features, as_labels
+from ..core import as_features, as_labels, same_order
 from .features import LazyFeatures, lent, read_features, read_lazily
 from .sampling import Whitening, fit_whitening, split_rows, whitening_kind
 from ..store import fingerprint
@@ -193,6 +193,7 @@ class Preparation:
         "Read, number, split, whiten"
         whitening_kind(self.whiten)
         _check_form(val)
+        same_order(y, x, 'y')
         with lent():
             feats,labels = self.read(x, y, fns, 'x')
             own = any(fns.values()) if isinstance(fns, dict) else fns is not None

@@ -66,7 +66,7 @@ def _from_labels(labels, n_classes):
     if n_classes is not None: n_classes = whole(n_classes, 'n_classes', 2)
     if labels is None: return n_classes,None
     train,val = labels if _is_pair(labels) else (labels,labels)
-    classes = {*as_labels(train).classes,*as_labels(val).classes}
+    classes = {*as_labels(train).classes,*as_labels(val, measured=True).classes}
     if n_classes is not None and n_classes<len(classes):
         raise ValueError(f'`n_classes` must be at least the {len(classes)} classes of `labels`, got {n_classes}')
     return n_classes or len(classes),(train,val)

@@ -44,6 +44,7 @@ from .ranking import score_models as score_models
 from .ranking import score_shards as score_shards
 from .sample_groups import Grouped as Grouped
 from .sample_groups import in_groups as in_groups
+from .sample_groups import meant as meant
 from .scale import accuracy_per_unit as accuracy_per_unit
 from .scale import Scale as Scale
 from .score_bootstrap import bootstrap_score as bootstrap_score

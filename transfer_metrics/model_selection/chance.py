@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from ..checks import number, whole
 from ..core import as_features, as_labels, as_tensor
+from .sample_groups import meant
 from .scoring import data_of
 from ..progress import tqdm
 from ..registry import Metric, resolve
@@ -73,17 +74,17 @@ def _of_moments(m, arrays, options):
         return state.value()
     return score
 
-def _label_rows(labels, options):
-    "Labels as rows of a tensor, and the class sizes; no sizes for targets and for columns of labels"
-    if options.get('regression') or np.ndim(labels)==2: return as_tensor(labels, 'labels'),None
-    codes = as_labels(labels).codes
-    return codes,codes.bincount().tolist()
+def _label_rows(m, labels, options):
+    "Labels as rows of a tensor, class sizes, labels by class; neither for targets and for columns of labels"
+    if options.get('regression') or np.ndim(labels)==2: return as_tensor(labels, 'labels'),None,None
+    y = as_labels(labels, measured=not m.source)
+    return y.codes,y.codes.bincount().tolist(),meant(m, y)
 
-def _scorer(m, arrays, at, options) -> Callable[[Tensor],float]:
+def _scorer(m, arrays, at, options, values) -> Callable[[Tensor],float]:
     "The score as a function of labels"
     def score(labels):
         data = [*arrays]
-        data[at] = labels
+        data[at] = labels if values is None else values[labels]
         return float(m(*data, **options))
     if m.streams!=('features','labels') or arrays[at].ndim==2 or options.get('regression'): return score
     x = as_features(arrays[0])
@@ -174,9 +175,9 @@ def chance(
     at = _labels_at(m, options)
     arrays = data_of(m, data, options)
     float(m(*arrays, **options)) # refuses what it must, and warns
-    rows,counts = _label_rows(arrays[at], options)
+    rows,counts,values = _label_rows(m, arrays[at], options)
     arrays[at] = rows
-    score = _scorer(m, arrays, at, options)
+    score = _scorer(m, arrays, at, options, values)
     exact = counts is not None and _n_arrangements(counts, n_perm)<=n_perm
     total = _n_arrangements(counts, n_perm) if exact else n_perm
     draws = tqdm(_permuted(rows, counts, n_perm, seed), total=total, desc='permutations', delay=2, leave=False,

@@ -80,7 +80,7 @@ def select_features(
     x = as_features(features)
     n,d = x.shape
     k = d if k is None else whole(k, 'k', 1, d)
-    y = as_labels(labels, n=n, device=x.device)
+    y = as_labels(labels, n=n, of=features, device=x.device)
     rests = _Rests(x, y, tol)
     rows = []
     total = 0.

@@ -108,7 +108,7 @@ def _one_interval(f, row, numbers, coverage):
     zero,*without = numbers
     n = int(row.n)
     sign = 1 if known.higher_is_better else -1
-    found = Jackknife(row.metric, row.value, np.array(without), n, sign) if without else None
+    found = Jackknife(row.metric, row.value, np.array(without), n, sign, known.range) if without else None
     if known.unit=='accuracy' or not found: return zero,accuracy_interval(row.value, n, coverage),found
     return zero,found.interval(coverage),found
 

@@ -21,7 +21,7 @@ from ..checks import number
 from .sample_groups import in_groups
 from ..registry import Metric
 from ..state import State
-from ..stats import Estimate, jackknife_error, t_interval
+from ..stats import Estimate, jackknife_error, t_interval, within
 
 # %% ../../nbs/model_selection/14_intervals.ipynb #c1868ffe
 def _without(state:State, parts:list, rows:Callable) -> Iterator[float]:
@@ -53,6 +53,7 @@ class Jackknife:
     without: np.ndarray # without each group, shape `[groups]`
     n: int # samples
     sign: int = 1 # 1 if higher is better, else -1
+    range: tuple[float,float] = (-math.inf,math.inf) # smallest and largest possible score
 
     @property
     def error(self) -> float: # in the unit of the score; nan where a value is infinite
@@ -72,9 +73,10 @@ class Jackknife:
 
     def interval(self,
         coverage:float=.95, # Nominal coverage
-    ) -> Estimate: # The score and the ends; these are nan where a value is infinite
+    ) -> Estimate: # The score and the ends, which stay in its range; these are nan where a value is infinite
         "Where the mean score of as many samples lies"
         lo,hi = t_interval(self.value, self.error, len(self.without)-1, coverage=coverage)
+        lo,hi = within(lo, hi, self.range)
         return Estimate(self.value, float(lo), float(hi), coverage, self.n)
 
     def __repr__(self):
@@ -104,7 +106,8 @@ def jackknife(
     value = o.value() # refuses what it must, and warns
     with warnings.catch_warnings(action='ignore'): # said once above
         without = np.array([*_without(o.state(), o.parts, o.taken)])
-    return Jackknife(o.metric.name, value, without, o.n, 1 if o.metric.higher_is_better else -1)
+    sign = 1 if o.metric.higher_is_better else -1
+    return Jackknife(o.metric.name, value, without, o.n, sign, o.metric.range)
 
 # %% ../../nbs/model_selection/14_intervals.ipynb #512fc04d
 @dataclass(frozen=True)

@@ -10,9 +10,11 @@ __all__ = ['distinct', 'named_models']
 # %% ../../nbs/model_selection/16_naming.ipynb #b6c6902a
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from os import PathLike
 from typing import Any
 from ..model_names import library_of, short_name
+from ..models import Outputs
 
 # %% ../../nbs/model_selection/16_naming.ipynb #a6c70e44
 def distinct(
@@ -23,9 +25,26 @@ def distinct(
         if times==1: continue
         raise ValueError(f'`models` and `layer` must give each row a name of its own, got {name!r} twice')
 
+_fields = [f.name for f in fields(Outputs)]
+
+def _is_array(x): return hasattr(x, '__array__') or isinstance(x, (list,tuple))
+
+def _of_arrays(name, m):
+    "Outputs of a mapping of their arrays, or why there are none; all else as it is"
+    if not isinstance(m, Mapping) or not any(k in _fields and _is_array(v) for k,v in m.items()): return m
+    others = [k for k in m if k not in _fields]
+    if others:
+        raise ValueError(f'`models` must have for {name!r} the arrays of Outputs ({", ".join(_fields[:4])}) or layers, '
+                         f'got both: {list(m)}; pass {{layer: Outputs(features=...), ...}} for layers')
+    arrays = dict(m)
+    arrays.setdefault('name', name)
+    try: return Outputs(**arrays)
+    except ValueError as e: return e
+
 def _by_name(models):
     "Name and model of each; outputs by layer are called `name/layer`"
-    for name,m in models.items():
+    for name,given in models.items():
+        m = _of_arrays(name, given)
         if isinstance(m, Mapping):
             for layer,o in m.items():
                 yield f'{name}/{layer}',o
@@ -39,7 +58,8 @@ def _is_one(models): return isinstance(models, (str,PathLike)) or not isinstance
 
 def _in_a_row(models):
     "Name and model of each; a name is that of the outputs or of the class"
-    models = [models] if _is_one(models) else list(models)
+    given = [models] if _is_one(models) else list(models)
+    models = [_of_arrays('', m) for m in given]
     names = [_own_name(m) for m in models]
     for i,m in enumerate(models):
         name = names[i]

@@ -129,8 +129,8 @@ def _refuse_one_class(rows):
     if len(why) and (rows.error!='').all(): raise ValueError(why.iloc[0].removeprefix('ValueError: '))
 
 def score_models(
-    models:Mapping|Iterable, # By name, or a list: `nn.Module`, `Outputs` (or a dict by layer), their path, a function
-    loader:Any=None, # Labelled target data for `outputs`, or a mapping of such by model; not needed for `Outputs`
+    models:Mapping|Iterable, # By name, or a list: `nn.Module`, `Outputs`, a dict (arrays, layers), a path, a function
+    loader:Any=None, # Labelled data for `outputs`, or labels for those that have none; or a mapping of such by model
     metrics:Any=None, # Names, functions, a mapping of names to functions, or 'all'; default as of `default_metrics`
     *,
     data:str='', # What the column `data` calls the target data
@@ -175,7 +175,7 @@ def score_models(
     names = 'model','data','metric'
     if more: book = Book(scores_in(store), _parts, names=names, same=['left'], whole=_whole, resume=resume)
     else: book = Book(scores_in(store), _columns, names=names, resume=resume)
-    if sum(leaves_out(job.loader) for job in jobs)>1:
+    if sum(leaves_out(job.loader) for job in jobs if not job.given)>1:
         warnings.warn('`loader` shuffles and drops its last batch, so that each model is scored on other samples: '
                       'pass shuffle=False or drop_last=False', stacklevel=2)
     items = job_items(jobs, book, data, folder=folder_of(store), fresh=not resume)

@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/score_
 __all__ = ['ScoreBootstrap', 'bootstrap_score']
 
 # %% ../../nbs/model_selection/18_score_bootstrap.ipynb #4d11a009
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -22,7 +23,7 @@ from .sample_groups import Grouped, in_groups
 from ..progress import tqdm
 from ..registry import Metric
 from ..state import MomentState, State
-from ..stats import Estimate, drawn, from_resamples
+from ..stats import Estimate, drawn, from_resamples, within
 
 # %% ../../nbs/model_selection/18_score_bootstrap.ipynb #42a7f1ac
 def _aligned(of:Grouped) -> tuple[MomentState,list[Moments]]:
@@ -112,6 +113,7 @@ class ScoreBootstrap:
     n: int # samples
     groups: int # groups of samples
     sign: int = 1 # 1 if higher is better, else -1
+    range: tuple[float,float] = (-math.inf,math.inf) # smallest and largest possible score
 
     @property
     def error(self) -> float: # in the unit of the score; nan where a value is infinite
@@ -130,12 +132,13 @@ class ScoreBootstrap:
 
     def interval(self,
         coverage:float=.95, # Nominal coverage
-    ) -> Estimate: # The score and the ends; these are nan where a value is infinite
+    ) -> Estimate: # The score and the ends, which stay in its range; these are nan where a value is infinite
         "Where the mean score of as many samples lies"
         with np.errstate(invalid='ignore'): around = self.resamples-self.resamples.mean()+self.value
         facts:dict[str,Any] = dict(n=self.groups, coverage=coverage, interval='expanded')
         found = from_resamples(self.value, around, **facts)
-        return Estimate(self.value, found.lo, found.hi, coverage, self.n)
+        lo,hi = within(found.lo, found.hi, self.range)
+        return Estimate(self.value, float(lo), float(hi), coverage, self.n)
 
     def __repr__(self):
         size = f'{self.n:,} samples in {self.groups} groups, {len(self.resamples):,} resamples'
@@ -175,4 +178,4 @@ def bootstrap_score(
             found[i] = score
             bar.update()
     sign = 1 if of.metric.higher_is_better else -1
-    return ScoreBootstrap(of.metric.name, value, found, of.n, g, sign)
+    return ScoreBootstrap(of.metric.name, value, found, of.n, g, sign, of.metric.range)

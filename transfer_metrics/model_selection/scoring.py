@@ -12,6 +12,7 @@ __all__ = ['alone', 'lacking', 'data_of', 'takes_classes', 'count_of', 'caution_
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -21,7 +22,8 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 from ..cautions import counted, sizes
 from ..company import Company
-from ..core import as_labels
+from ..containers import is_column
+from ..core import as_labels, same_order
 from ..estimators import is_estimator, network_in
 from .kept import clear_remains, home_of, kept_in
 from .told import is_path, told_of_data, told_of_model
@@ -129,17 +131,39 @@ def _measure(f, out, failed):
 # %% ../../nbs/model_selection/06_scoring.ipynb #545b9279
 def _is_array(m): return hasattr(m, '__array__') and not isinstance(m, nn.Module)
 
-def _of_features(m, data, name):
-    "Outputs of an array of features, with labels that come as they are or with the data"
-    labels = data if np.ndim(data)==1 else labels_of(data)
-    return Outputs(features=m, labels=labels, name=name)
+def _is_labels(y):
+    "Whether `y` is labels, and no list of batches"
+    entries = y if isinstance(y, (list,tuple)) else ()
+    return is_column(y) and not any(isinstance(o, (list,tuple,Mapping)) for o in entries)
+
+def _labels_at_hand(data):
+    "Labels that are the data, or the second of a pair; `None` of other data"
+    if _is_labels(data): return data
+    paired = isinstance(data, (list,tuple)) and len(data)==2
+    return data[1] if paired and _is_labels(data[1]) else None
+
+def _labelled(out, data):
+    "Outputs with labels: their own, or else those that come as they are or with the data"
+    if data is None: return out
+    labels = _labels_at_hand(data)
+    if labels is None and out.labels is None: labels = labels_of(data)
+    if labels is None: return out
+    given = Outputs(labels=labels).labels
+    if len(given)!=len(out):
+        raise ValueError(f'`loader` must have a label for each of the {len(out)} samples of a model, got {len(given)}')
+    if out.labels is None: return replace(out, labels=given)
+    if np.array_equal(out.labels, given): return out
+    raise ValueError('`loader` has other labels than these outputs have themselves; pass those that are right in one '
+                     'of the two')
 
 def _outputs(m, loader, **kwargs):
     "The outputs that `m` is, names, or makes of the data"
     if isinstance(m, Exception): raise m
-    if isinstance(m, Outputs): return m
-    if is_path(m): return Outputs.load(Path(m))
-    if _is_array(m): return _of_features(m, loader, kwargs['name'])
+    if is_path(m): m = Outputs.load(Path(m))
+    if _is_array(m):
+        same_order(_labels_at_hand(loader), m)
+        m = Outputs(features=m, name=kwargs['name'])
+    if isinstance(m, Outputs): return _labelled(m, loader)
     is_model = isinstance(m, nn.Module) or not callable(m)
     if not is_model: return _outputs(m(), loader, **kwargs)
     if is_estimator(m): kwargs.pop('store', None)
@@ -150,7 +174,7 @@ class ScoreJob:
     def __init__(self,
         name:str, # Of the model
         model:Any, # A network, `Outputs`, their path, a function that returns one of these, or why there is none
-        loader:Any, # Labelled target data, or a mapping of such by model
+        loader:Any, # Labelled target data, or labels for what has none, or a mapping of such by model
         fs:Mapping[str,Callable], # Metrics by name
         *,
         layer:Any=None, # As of `outputs`; a list makes a row of each layer
@@ -158,13 +182,14 @@ class ScoreJob:
         images:SharedImages|None=None, # What models share
         **options, # Of `outputs`
     ):
-        try: model = network_in(model)
-        except ValueError as e: model = e
-        self.given = isinstance(model, (Outputs,Exception)) or is_path(model) # needs no data
-        if isinstance(loader, Mapping) and not self.given:
-            if name not in loader: model = ValueError(f'`loader` has no entry for {name!r}')
+        self.given = isinstance(model, (Outputs,Exception)) or is_path(model) # needs at most labels
+        if isinstance(loader, Mapping):
+            if name not in loader and not self.given: model = ValueError(f'`loader` has no entry for {name!r}')
             loader = loader.get(name)
-        if self.given: loader = layer = None
+        try: model = _labelled(model, loader) if isinstance(model, Outputs) else network_in(model)
+        except ValueError as e: model = e
+        if isinstance(model, (Outputs,Exception)): loader = None
+        if self.given: layer = None
         self.name = name
         self.model = model
         self.fs = dict(fs)
@@ -263,7 +288,7 @@ def told_of_job(
     if isinstance(job.model, Exception): return None
     try: model = told_of_model(job.model)
     except OSError: return None
-    if job.given: return fingerprint(model)
+    if job.given and job.loader is None: return fingerprint(model)
     at = id(job.loader)
     if at not in data:
         read = told_of_data(job.loader)

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from ..core import as_tensor
+from ..estimators import answers_of, is_estimator, network_in
 from .lending import frozen
 from .saved import softmax_of
 from .watching import checked_features, labels_in_batch, need_finite, watched_modules
@@ -148,8 +149,17 @@ def _device(model):
     return next((t.device for t in tensors), None)
 
 # %% ../../nbs/models/04_passes.ipynb #69f29611
+def _of_estimator(model, samples, views, layers):
+    "What a scikit-learn model says about all samples, as one look"
+    if views!=[None] or layers:
+        raise ValueError('views of images and layers are of a network, a fitted scikit-learn classifier such as this '
+                         f'{type(model).__name__} has probabilities alone')
+    said = answers_of(model, samples)
+    probs = as_tensor(said['probs'], 'probs')
+    yield Look(0, None, probs, {}, said['labels'])
+
 def forward(
-    model:nn.Module, # A classifier; left exactly as it was, see `frozen`
+    model:Any, # A classifier, left exactly as it was, see `frozen`; of scikit-learn there are probabilities alone
     samples:Any, # Whatever `Samples.of` takes: `(x, y)`, a data set, a loader, batches, images
     *,
     views:Sequence[Callable|None]=(None,), # Functions from images to images; `None` is the images as they are
@@ -165,7 +175,10 @@ def forward(
     name:str='samples', # What error messages call `samples`
 ) -> Generator[Look,None,None]: # One `Look` a view of a batch, all views of a batch in turn
     "Run `model` once over each view of each batch, and give back what it says batch by batch"
+    model = network_in(model)
+    layers = list(layers)
+    if is_estimator(model): return _of_estimator(model, samples, list(views), layers)
     batches = Samples.of(samples, name=name).batches(batch_size)
-    reading = dict(layers=list(layers), features=features, pooling=pooling)
+    reading = dict(layers=layers, features=features, pooling=pooling)
     shown:dict[str,Any] = dict(progress=progress, desc=desc, name=name)
     return all_looks(model, batches, list(views), reading, device, run=forward, dtype=dtype, **shown)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from ..core import ArrayLike, as_tensor
+from ..core import ArrayLike, as_tensor, same_order
 from ..store import atomic, npz_array, npz_names
 
 # %% ../../nbs/models/02_saved.ipynb #f2c94fe7
@@ -93,7 +93,10 @@ class Outputs:
         if source is not None and (not isinstance(source, Outputs) or source.source is not None):
             kind = type(source).__name__
             raise ValueError(f'`source` must be Outputs that have no `source` of their own, got {kind}')
-        for k,v in self._items(): setattr(self, k, host_array(v))
+        given = dict(self._items())
+        for k,v in given.items():
+            same_order(given.get('labels'), v)
+            setattr(self, k, host_array(v))
         if self.probs is None and self.logits is not None:
             logits = as_tensor(self.logits, 'logits')
             self.probs = host_array(softmax_of(logits))

@@ -6,6 +6,7 @@ from .books import workers as workers
 from .files import atomic as atomic
 from .files import Checkpoint as Checkpoint
 from .files import npz_array as npz_array
+from .files import npz_first as npz_first
 from .files import npz_names as npz_names
 from .fingerprints import fingerprint as fingerprint
 from .rows import refuse_unwritable as refuse_unwritable

@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/store/files.html.md"""
 __all__ = ['atomic', 'npz_names', 'npz_array', 'Checkpoint']
 
 # %% ../../nbs/store/04_files.ipynb #0ce750bd
+import errno
 import os
 import pickle
 import shutil
@@ -39,7 +40,7 @@ def atomic(
     finally: shutil.rmtree(scratch)
 
 # %% ../../nbs/store/04_files.ipynb #a63932ed
-_no_arrays = BadZipFile,EOFError,TypeError,ValueError,zlib.error
+_no_arrays = BadZipFile,EOFError,OSError,RuntimeError,TypeError,ValueError,zlib.error
 
 @contextmanager
 def _arrays_in(path):
@@ -47,7 +48,8 @@ def _arrays_in(path):
     import numpy as np
     try:
         with np.load(path) as z: yield z
-    except _no_arrays:
+    except _no_arrays as e:
+        if isinstance(e, OSError) and e.errno not in (None,errno.EINVAL): raise # of the disk, not of what is there
         raise ValueError(f'{path} is not an .npz file of numbers and text, as np.savez writes it; '
                          'Python objects must become text or numbers first, such as labels.astype(str)') from None
 

@@ -162,7 +162,7 @@ def _logistic_folds(x, y, c, fold, C, exact):
 def _probe_credit(features, labels, *, folds=5, head='ridge', ridge=None, seed=0, exact=False):
     "Credit of each sample, judged by a head of other samples, shape `[n]`"
     x = as_features(features)
-    y,classes = as_labels(labels, n=len(x), device=x.device)
+    y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
     if head not in ('ridge','logistic'): raise ValueError(f"`head` must be 'ridge' or 'logistic', got {head!r}")
     if ridge is not None and not 0<ridge<math.inf:
         raise ValueError(f'`ridge` must be positive or None, got {ridge}')

@@ -218,8 +218,8 @@ def _two_sides(source_features, source_labels, features, labels):
     if a.shape[1]!=b.shape[1]:
         raise ValueError(f'`source_features` must have the {b.shape[1]} columns of `features`, '
                          f'being of the same model, got {a.shape[1]}')
-    ys = as_labels(source_labels, 'source_labels', n=len(a), device=b.device)
-    yt = as_labels(labels, n=len(b), device=b.device)
+    ys = as_labels(source_labels, 'source_labels', n=len(a), of=source_features, device=b.device)
+    yt = as_labels(labels, n=len(b), of=features, device=b.device)
     return a.to(b.device),ys,b,yt
 
 def _check(gamma, label_distance, reg):

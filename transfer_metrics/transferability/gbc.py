@@ -10,13 +10,13 @@ __all__ = ['class_overlap', 'gbc']
 # %% ../../nbs/transferability/06_gbc.ipynb #7a0cdded
 import math
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 import pandas as pd
 import torch
 from torch import Tensor
 from ..cautions import of_overlap
 from ..checks import one_of, same_width
-from ..core import ArrayLike, as_features, as_labels, chunks
+from ..core import ArrayLike, as_features, as_labels, check_classes, chunks
 from ..linalg import add_segments, leading, power2, principal
 from ..registry import metric
 from ..state import State, renumber, some_samples
@@ -168,7 +168,7 @@ def _gather(features, labels, covariance, components, floor):
     _options(covariance, components, floor)
     x = as_features(features)
     n,d = x.shape
-    y,classes = as_labels(labels, n=n, device=x.device)
+    y,classes = as_labels(labels, n=n, of=features, device=x.device)
     _few(components, n, d)
     scale = power2(x)
     if scale!=1: x = x.double()*scale
@@ -240,7 +240,7 @@ class _GBCState(State):
 
     def update(self, features, labels):
         x = as_features(features)
-        y,classes = as_labels(labels, n=len(x), device=x.device)
+        y,classes = as_labels(labels, n=len(x), of=features, device=x.device, measured=True)
         if power2(x)!=1:
             raise ValueError('`features` must have a largest magnitude between 1e-60 and 1e60 to be added up batch by '
                              'batch; multiply them by a constant, which does not change the score')
@@ -265,8 +265,9 @@ class _GBCState(State):
         return self
 
     def value(self):
-        k = self.known
+        k:Any = self.known
         some_samples(k is not None)
+        check_classes(self.classes, int(k.counts.sum()))
         if self.components is not None: k = _rotate(k, self.components)
         return _score(k, self.covariance, self.floor)
 

@@ -236,7 +236,7 @@ def h_score(
     x = as_features(features)
     shrink = shrinkage is not None
     n,d = x.shape
-    y,classes = as_labels(labels, n=n, device=x.device)
+    y,classes = as_labels(labels, n=n, of=features, device=x.device)
     c = len(classes)
     if not shrink: warn(of_covariance(math.nan, Sizes(n, d, c_t=c), {'shrinkage': None, 'cv': cv}))
     x = _in_range(x, shrink)

@@ -33,7 +33,7 @@ def credit(
 def _knn_credit(features, labels, *, k=5, distance='euclidean'):
     "Credit of each sample, judged by its nearest neighbours, shape `[n]`"
     x = as_features(features)
-    y,classes = as_labels(labels, n=len(x), device=x.device)
+    y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
     if isinstance(k, bool) or not isinstance(k, (int,np.integer)) or k<1:
         raise ValueError(f'`k` must be an integer of 1 or more, got {k!r}')
     if distance not in ('euclidean','cosine'):

@@ -43,7 +43,7 @@ def eep(
     Section 3 of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462)
     """
     p = as_matrix(probs, 'probs', shape='[n, c_s]')
-    y = as_labels(labels, n=len(p), device=p.device)
+    y = as_labels(labels, n=len(p), of=probs, device=p.device)
     true_prob = class_dots(p, y.codes, _table(p, y))
     return like(true_prob, probs)
 
@@ -103,7 +103,7 @@ def leep(
     -0.385
     """
     p = as_matrix(probs, 'probs', shape='[n, c_s]')
-    y = as_labels(labels, n=len(p), device=p.device)
+    y = as_labels(labels, n=len(p), of=probs, device=p.device)
     if cv is None: table,row = _table(p, y),y.codes
     else: table,row = _of_others(p, y, cv, seed)
     logs = _logs(table, p, row)

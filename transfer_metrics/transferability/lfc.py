@@ -138,7 +138,7 @@ def lfc(
     _check(centering)
     x = as_features(features)
     n,d = x.shape
-    y,classes = as_labels(labels, n=n, device=x.device)
+    y,classes = as_labels(labels, n=n, of=features, device=x.device)
     c = len(classes)
     _two_classes(c)
     scale = power2(x)

@@ -20,7 +20,7 @@ from .held_out_evidence import held_out_density
 from .max_evidence import max_evidence
 from ..checks import same_width
 from ..company import class_moments
-from ..core import ArrayLike, as_features, as_labels, as_tensor
+from ..core import ArrayLike, as_features, as_labels, as_tensor, same_order
 from ..folds import dealt_samples
 from ..linalg import Moments, Spectrum, moment_spectrum, one_thread, power2, spectrum
 from ..registry import metric
@@ -119,6 +119,7 @@ def evidence(
     Eq. 2 of [You et al. 2021](https://arxiv.org/abs/2102.11005).
     Precisions beyond the range of `float64` are 0 or `inf`
     """
+    same_order(labels, features)
     x = as_features(features)
     n,d = x.shape
     unit = power2(x)
@@ -199,6 +200,7 @@ class _EvidenceState(MomentState):
 
     def _add(self, features, labels):
         "Add samples whose labels or targets are columns"
+        same_order(labels, features)
         x = as_features(features)
         T,names = _columns(x, labels, self.regression)
         _check_magnitudes(T)
@@ -220,6 +222,7 @@ class _EvidenceState(MomentState):
 # %% ../../nbs/transferability/04_logme.ipynb #faacc027
 def _held_out(features, labels, regression, cv, seed):
     "Mean log density of the targets, each part given the others"
+    same_order(labels, features)
     x = as_features(features)
     n,d = x.shape
     unit = power2(x)

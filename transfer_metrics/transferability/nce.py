@@ -13,7 +13,7 @@ from functools import partial
 import torch
 from torch import Tensor
 from ..cautions import by_chance
-from ..core import ArrayLike, as_labels, as_matrix, check_simplex
+from ..core import ArrayLike, as_labels, as_matrix, check_classes, check_simplex
 from ..folds import dealt, dealt_samples, n_parts, name_keys, smoothed_share, tables_of_others
 from ..linalg import class_sums
 from ..registry import metric
@@ -35,10 +35,10 @@ def _from_joint(joint, counts):
     parts = torch.where(joint>0, joint*logs, 0.)
     return float(parts.sum()/int(counts.sum()))
 
-def _pairs(predicted, labels):
+def _pairs(predicted, labels, **how):
     "Pairs of labels that occur, as numbers, and how often; source and target labels"
-    z = as_labels(predicted, 'predicted')
-    y = as_labels(labels, n=len(z.codes))
+    z = as_labels(predicted, 'predicted', **how)
+    y = as_labels(labels, n=len(z.codes), of=predicted, **how)
     c_t = len(y.classes)
     both = z.codes*c_t+y.codes
     pairs,joint = both.unique(return_counts=True)
@@ -78,7 +78,7 @@ class _PairState(State):
         self.pairs = [pairs]
 
     def update(self, predicted, labels):
-        z,y,counts,sources,targets = _pairs(predicted, labels)
+        z,y,counts,sources,targets = _pairs(predicted, labels, measured=True)
         return self._add(z, y, counts, sources.tolist(), targets.tolist())
 
     def merge(self, other):
@@ -91,6 +91,9 @@ class _PairState(State):
     def value(self):
         some_samples(self.pairs)
         self._sort()
+        n = int(self.counts[0].sum())
+        check_classes(self.sources, n, 'predicted')
+        check_classes(self.targets, n)
         z = self.pairs[0]>>32
         return _from_pairs(z, self.counts[0])
 
@@ -112,7 +115,7 @@ def _of_others(z, y, fold):
 def _held_out(predicted, labels, cv, seed):
     "NCE, each sample judged by the other parts"
     z = as_labels(predicted, 'predicted')
-    y = as_labels(labels, n=len(z.codes))
+    y = as_labels(labels, n=len(z.codes), of=predicted)
     k = n_parts(cv, len(z.codes))
     keys = name_keys(z.classes.tolist(), z.codes)
     codes = torch.from_numpy(name_keys(y.classes.tolist(), y.codes)) # so that the order of rows does not matter
@@ -156,7 +159,7 @@ def nce(
     """
     if soft:
         p = as_matrix(predicted, 'predicted', shape='[n, c_s]')
-        y = as_labels(labels, n=len(p), device=p.device)
+        y = as_labels(labels, n=len(p), of=predicted, device=p.device)
         if cv is not None: return _soft_held_out(p, y, cv, seed)
         check = partial(check_simplex, name='predicted')
         c_t = len(y.classes)

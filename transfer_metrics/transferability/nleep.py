@@ -81,7 +81,7 @@ def nleep(
     -0.3466
     """
     x = as_features(features)
-    y = as_labels(labels, n=len(x), device=x.device)
+    y = as_labels(labels, n=len(x), of=features, device=x.device)
     k = components*len(y.classes)
     R = responsibilities(x, components=k, variance=variance, covariance=covariance,
                          reg=reg, tol=tol, max_iter=max_iter, seed=seed)

@@ -50,7 +50,7 @@ def pactran_dirichlet(
     max_iter = whole(max_iter, 'max_iter', 1)
     p = as_probs(probs)
     n = len(p)
-    y,classes = as_labels(labels, n=n, device=p.device)
+    y,classes = as_labels(labels, n=n, of=probs, device=p.device)
     blocks = class_blocks(p, y, len(classes))
     a0,start = prior_and_start(blocks, y, alpha)
     def turn(blocks, state):
@@ -103,7 +103,7 @@ def pactran_gamma(
     max_iter = whole(max_iter, 'max_iter', 1)
     x = _positive(as_features(features))
     n,d = x.shape
-    y,classes = as_labels(labels, n=n, device=x.device)
+    y,classes = as_labels(labels, n=n, of=features, device=x.device)
     blocks = class_blocks(x, y, len(classes))
     del x
     a0,start = prior_and_start(blocks, y, alpha)
@@ -175,7 +175,7 @@ def pactran_gauss(
     max_iter = whole(max_iter, 'max_iter', 1)
     x = as_features(features)
     n,d = x.shape
-    y,classes = as_labels(labels, n=n, device=x.device)
+    y,classes = as_labels(labels, n=n, of=features, device=x.device)
     largest = float(x.abs().max())
     if largest>1e60: raise ValueError(f'`features` must be below 1e60 in size, got {largest:.3g}; scale them')
     c = len(classes)

@@ -119,7 +119,7 @@ def parc(
     86.6
     """
     x = as_features(features)
-    y,classes = as_labels(labels, n=len(x), device=x.device)
+    y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
     if max_samples<3: raise ValueError(f'`max_samples` must be at least 3, got {max_samples}')
     if len(x)>max_samples:
         codes = y.cpu().numpy()

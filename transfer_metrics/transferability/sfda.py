@@ -186,7 +186,7 @@ def sfda(
     if shrinkage is not None and not 0<shrinkage<=1:
         raise ValueError(f'`shrinkage` must be None or lie in (0, 1], got {shrinkage}')
     x = as_features(features)
-    y,classes = as_labels(labels, n=len(x), device=x.device)
+    y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
     c = len(classes)
     if c<2:
         raise ValueError('`labels` must hold at least two classes, got one: there are no other classes to mix with')

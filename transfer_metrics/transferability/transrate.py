@@ -146,7 +146,7 @@ def transrate(
     _check(eps, weights)
     x = as_features(features)
     n = len(x)
-    y,classes = as_labels(labels, n=n, device=x.device)
+    y,classes = as_labels(labels, n=n, of=features, device=x.device)
     if power2(x)<1:
         raise ValueError('`features` must be below 1e60 in magnitude, larger ones cannot be squared; '
                          'TransRate depends on their scale, see `eps`')
