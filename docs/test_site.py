@@ -23,8 +23,7 @@ const described = ['meta[name="description"]', 'meta[property="og:title"]', 'met
 for (const o of document.querySelectorAll('details')) o.open = true
 return {links: all('a[href]', a => a.href), ids: all('[id]', o => o.id),
         broken: all('img', i => i).filter(i => !i.naturalWidth).map(i => i.src),
-        wide: all('pre, div.math', o => o).filter(o => o.scrollWidth>o.clientWidth+1 || o.matches('div') && o.scrollHeight>o.clientHeight)
-                .map(o => o.textContent.slice(0, 60)),
+        wide: all('pre, div.math', o => o).filter(o => o.scrollWidth>o.clientWidth+1).map(o => o.textContent.slice(0, 60)),
         undescribed: described.filter(o => !document.querySelector(o)?.content)}'''
 
 class Quiet(SimpleHTTPRequestHandler):
