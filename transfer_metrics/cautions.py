@@ -185,7 +185,7 @@ _shrink = "use shrinkage='ledoit_wolf', or trust knn and linear_probe"
 _nothing = .02
 _shrunk_away = ('low: shrinking leaves next to nothing ({}), of noise, and of features with equal variances in all '
                 'directions, such as whitened ones, however good; trust knn and linear_probe')
-_reduce = 'use fewer `components`, or trust knn and linear_probe'
+_reduce = 'reduce the features first (in Python `components=16`), or trust knn and linear_probe'
 
 def of_covariance(
     value:float, # Of the score

@@ -13,7 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
-from .amounts import image_names, member
 from .answers import Answer
 from .common import classifiers, command, looked_at, models_text, names_in, numbers_in, one_thread
 from .common import read_array
@@ -21,6 +20,7 @@ from .inputs import check_names
 from .labelled import check_answers
 from .names import check_images, check_networks, check_pixels, check_saved, existing
 from .names import predicted_names
+from ..datasets.folders import image_names
 
 # %% ../../nbs/cli/17_accuracy.ipynb #47bc25be
 def _check(o):
@@ -51,8 +51,9 @@ def _check(o):
 # %% ../../nbs/cli/17_accuracy.ipynb #ffeb2931
 def _array_in(p):
     "The images in an array file"
+    from transfer_metrics.store import npz_first
     if p.suffix=='.npy': return read_array(p)
-    found = member(p, image_names)
+    found = npz_first(p, image_names)
     if found is None: raise ValueError(f'--new {p} must hold an array called images')
     return found
 

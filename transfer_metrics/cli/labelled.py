@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from .common import limited, models_text, names_in, numbers_in, own_model, share_of
-from .amounts import image_counts, image_names, label_counts, label_names, member
+from .amounts import image_counts, label_counts
 from .inputs import check_finite, check_rows, files_in, read_file
 from .names import check_dataset, check_images, check_pixels, existing
+from ..datasets.folders import image_names, label_names
 from ..model_names import libraries, library_of, told_apart
 
 # %% ../../nbs/cli/14_labelled.ipynb #47b8182e
@@ -33,10 +34,11 @@ def _arrays_in(path):
     "Images and labels of an .npz file, or of a .npy file with its labels beside it"
     import numpy as np
     from transfer_metrics.invariance.recipes import one_set
+    from transfer_metrics.store import npz_first
     if path.suffix!='.npz':
         s = one_set(path)
         return s.images,np.asarray(s.labels)
-    found = member(path, image_names),member(path, label_names)
+    found = npz_first(path, image_names),npz_first(path, label_names)
     if any(o is None for o in found): raise ValueError(f'--images {path} must hold arrays called images and labels')
     return found
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr, stdtrit
 from ..checks import number
 from .sample_groups import in_groups
 from ..registry import Metric
@@ -154,6 +153,7 @@ def score_difference(
     >>> round(tm.score_difference(good, poor).p_better, 2)
     0.88
     """
+    from scipy.special import stdtr, stdtrit
     number(coverage, 'coverage', 0, 1, '()')
     _comparable([first,second])
     with np.errstate(invalid='ignore'): without = first.without-second.without

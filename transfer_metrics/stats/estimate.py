@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtrit
 
 # %% ../../nbs/stats/02_estimate.ipynb #4000b117
 @dataclass(frozen=True)
@@ -48,6 +47,7 @@ class Estimate:
 # %% ../../nbs/stats/02_estimate.ipynb #b0a8de76
 def _bias(value, boot):
     "How far `value` is from the median of the resamples, in standard deviations of a normal distribution"
+    from scipy.special import ndtri
     same = 1e-9*np.median(np.abs(boot-value)) # resamples nearer than this count as equal to `value`
     below = (boot<value-same).mean()
     upto = (boot<=value+same).mean()
@@ -64,6 +64,7 @@ def _acceleration(influence):
 
 def _bca(a, value, boot, influence):
     "Share to cut off below and above, from the bias of the resamples and the skewness of the `influence` of each unit"
+    from scipy.special import ndtr, ndtri
     z0 = _bias(value, boot)
     acc = _acceleration(influence)
     def share(u): return ndtr(z0+u/(1-acc*u))
@@ -74,6 +75,7 @@ def _tails(interval, a, value, boot, n, influence):
     "Share of the sorted resamples to cut off at the lower and at the upper end"
     if interval=='bca': return _bca(a, value, boot, influence)
     if interval=='percentile': return a,a
+    from scipy.special import ndtr, stdtrit
     df = n-1
     t = math.sqrt(n/df)*stdtrit(df, a)
     wider = ndtr(t)
@@ -122,6 +124,7 @@ def t_interval(
     coverage:float=.95, # Nominal coverage
 ) -> tuple: # Lower and upper ends, in the shape of `value`; NaN where there is none
     "Student's $t$ interval"
+    from scipy.special import stdtrit
     if not 0<coverage<1: raise ValueError(f'`coverage` must be between 0 and 1, got {coverage}')
     df = np.asarray(df)
     t = stdtrit(np.maximum(df, 1), (1+coverage)/2)

@@ -19,12 +19,11 @@ from ..registry import metric
 from ..linalg import principal
 from ..logistic import head, solve_heads
 from .precise_head import precise_head
-from .turns import book, class_blocks, prior_and_start, settle, where_moved
+from .turns import book, class_blocks, log_gamma_gap, prior_and_start, settle
+from .turns import where_moved
 
 # %% ../../nbs/transferability/11_pactran.ipynb #390039a6
-def _log_beta(a, a0):
-    "Logarithm of the normalising constant of Dirichlet distributions, one a column"
-    return where_moved(torch.lgamma, a, a0).sum(0)-torch.lgamma(a.sum(0))
+_most_prior = 1e20 # samples; a stronger prior is the score of the class frequencies to all digits
 
 @metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
     question='How well will a table from source to target classes do on new samples, at worst?',
@@ -46,7 +45,7 @@ def pactran_dirichlet(
     >>> round(tm.pactran_dirichlet(probs, labels), 4)
     -0.7601
     """
-    number(alpha, 'alpha', 0, ends='()')
+    number(alpha, 'alpha', 0, _most_prior, '(]')
     max_iter = whole(max_iter, 'max_iter', 1)
     p = as_probs(probs)
     n = len(p)
@@ -55,12 +54,14 @@ def pactran_dirichlet(
     a0,start = prior_and_start(blocks, y, alpha)
     def turn(blocks, state):
         a, = state
-        e = where_moved(digamma, a, a0)-digamma(a.sum(0))
-        q,_,fit = book(blocks, e)
+        of_all = a.sum(0, keepdim=True)
+        each = where_moved(digamma, a, a0)
+        overall = digamma(of_all)
+        q,_,fit = book(blocks, each-overall)
         def value():
-            moved = ((a-a0)*e).sum(0)
-            kl = moved-_log_beta(a, a0)+_log_beta(a0, a0)
-            return fit-float(kl.sum())
+            moved = log_gamma_gap(a, a0, each).sum()
+            along = log_gamma_gap(of_all, a0.sum(0, keepdim=True), overall).sum()
+            return fit-float(moved-along)
         return (a0+q,),value
     return settle(turn, (start,), a0, blocks, max_iter)/n
 
@@ -99,7 +100,7 @@ def pactran_gamma(
     >>> round(tm.pactran_gamma(features, labels), 4)
     -1.0245
     """
-    number(alpha, 'alpha', 0, ends='()')
+    number(alpha, 'alpha', 0, _most_prior, '(]')
     max_iter = whole(max_iter, 'max_iter', 1)
     x = _positive(as_features(features))
     n,d = x.shape
@@ -107,7 +108,6 @@ def pactran_gamma(
     blocks = class_blocks(x, y, len(classes))
     del x
     a0,start = prior_and_start(blocks, y, alpha)
-    log_gammas = d*float(torch.lgamma(a0).sum())
     def turn(blocks, state):
         a,b = state
         e = where_moved(digamma, a, a0)
@@ -115,11 +115,9 @@ def pactran_gamma(
         sizes = a.sum(0)/b
         q,shares,fit = book(blocks, e-log_b, sizes)
         def value():
-            moved = float(((a-a0)*e).sum())
-            kl = moved+log_gammas-float(where_moved(torch.lgamma, a, a0).sum())
-            kl += alpha*float(log_b.sum())
-            kl += float(sizes.sum()-a.sum())
-            return fit-kl
+            moved = log_gamma_gap(a, a0, e).sum()
+            scaled = alpha*log_b-sizes*(b-1)
+            return fit-float(moved)-float(scaled.sum())
         a1 = a0+q
         b1 = 1+shares
         size = float((a1.sum(0)/b1).sum())/(alpha*d)
@@ -145,6 +143,13 @@ def _fitted(x, y, c, lam, tol, max_iter):
                       'goal 1e-10): raise `max_iter`', stacklevel=3)
     return solved.losses[-1],torch.addmm(W[-1], x, W[:-1]).softmax(1)
 
+def _tell_lost_digits(score, slope, doubt):
+    "Warn of a head so sure that rounding is seen in the doubt it leaves, the mean of p(1-p) summed over classes"
+    off = slope*min(1., 1e-16/max(doubt, 1e-300))
+    if off<=1e-6*max(1., abs(score)): return
+    warnings.warn(f'the head leaves next to no doubt (a mean p(1-p) of {doubt:.1g}), which rounding blurs: the score '
+                  f'may be off by {off:.1g}; scale the features down or choose a smaller `lam`', stacklevel=3)
+
 # %% ../../nbs/transferability/11_pactran.ipynb #b2a1b881
 @metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
     caution=by_chance('penalised'),
@@ -162,7 +167,7 @@ def pactran_gauss(
 ) -> float: # Minus the bound, in nats per sample, in $(-\infty, 0]$; higher transfers better
     """PAC-Bayesian bound for a linear head, Gaussian prior, [Ding et al. 2022](https://arxiv.org/abs/2203.05126)
 
-    Warns where `max_iter` Newton steps are too few.
+    Warns where `max_iter` Newton steps are too few, and where the head is so sure that digits are lost.
 
     >>> import transfer_metrics as tm
     >>> features, labels = [[0], [2], [4], [6]], ['cat', 'cat', 'dog', 'dog']
@@ -188,4 +193,7 @@ def pactran_gauss(
     trace = float(squares@spread)
     if curvature=='mean': trace /= n
     flatness = math.log1p(lam*n/(c*d)*trace)
-    return 0.-f-price*flatness
+    score = 0.-f-price*flatness
+    slope = -price*math.expm1(-flatness) # what it moves by, relative to the trace
+    _tell_lost_digits(score, slope, float(spread.mean()))
+    return score
