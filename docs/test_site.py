@@ -65,13 +65,18 @@ def visited(site, browser):
     "What a visit to each page shows: links, anchors, images that did not load, console errors, requests"
     res = {}
     for o in ('browser', 'performance'): browser.get_log(o)
+    as_it_was = browser.get_window_size()
+    browser.set_window_size(1280, 900) # the narrowest that shows both sidebars
     for page in sorted(p.relative_to(root).as_posix() for p in root.rglob('*.html')):
         browser.get(f'{site}/{page}')
-        if 'class="math' in browser.page_source: wait(browser, 'mjx-container')
+        if 'class="math' in browser.page_source:
+            wait(browser, 'mjx-container')
+            browser.execute_async_script('MathJax.startup.promise.then(arguments[0])')
         events = [json.loads(o['message'])['message'] for o in browser.get_log('performance')]
         res[f'{site}/{page}'] = browser.execute_script(seen) | dict(
             errors=[o['message'] for o in browser.get_log('browser') if o['level']=='SEVERE'],
             requests=[e['params']['request']['url'] for e in events if e['method']=='Network.requestWillBeSent'])
+    browser.set_window_size(as_it_was['width'], as_it_was['height'])
     return res
 
 def text_of(elements): return [o.text for o in elements]

@@ -12,7 +12,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from importlib import import_module, invalidate_caches
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, default_collate
-from .checks import known
+from .checks import known, near
 from .containers import Loaded, Stream, as_images
 from .items import columns_in, items_of
 from .model_names import check_library, libraries, library_of, short_name
@@ -144,8 +143,8 @@ def _own(name):
     invalidate_caches()
     try: make = getattr(import_module(module), function)
     except (ImportError, AttributeError) as e:
-        near = get_close_matches(module, libraries, 1)
-        hint = f'did you mean {near[0]}:{function}?' if near else f'a library is one of {", ".join(libraries)}'
+        close = near(module, libraries, 1)
+        hint = f'did you mean {close[0]}:{function}?' if close else f'a library is one of {", ".join(libraries)}'
         raise ValueError(f'{name}: {e}; {hint}') from None
     model = make()
     if not isinstance(model, nn.Module):

@@ -14,7 +14,6 @@ import linecache
 import re
 import sys
 from collections.abc import Callable
-from difflib import get_close_matches
 from importlib import import_module
 from pkgutil import get_data
 from textwrap import dedent, fill
@@ -251,9 +250,8 @@ def _unknown(package, name):
     text = f"module '{package.__name__}' has no attribute {name!r}"
     if name.startswith('_'): return text
     if place := _elsewhere(package.__name__.split('.')[0], name): return f'{text}, it is {place}.{name}'
-    *others,last = [repr(o) for o in get_close_matches(name, dir(package), 3)] or ['']
-    near = f'{", ".join(others)} or {last}' if others else last
-    if near: return f'{text}, did you mean {near}?'
+    from .checks import did_you_mean
+    if hint := did_you_mean(name, dir(package)): return f'{text}, {hint}'
     return f'{text}; dir({package.__name__}) lists what it has'
 
 def _elsewhere(root, name):

@@ -8,7 +8,6 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/registry.html.md"""
 __all__ = ['frame_columns', 'Metric', 'metric', 'registry', 'metrics', 'resolve', 'resolve_all', 'result_frame']
 
 # %% ../nbs/03_registry.ipynb #0bd81982
-import difflib
 import inspect
 import math
 import re
@@ -21,6 +20,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 import pandas as pd
+from .checks import known
 
 # %% ../nbs/03_registry.ipynb #3a2baa19
 def _limit(v): return f'{v:g}'.replace('inf', '∞').replace('-', '−')
@@ -215,13 +215,6 @@ def metrics(
     return pd.DataFrame([_row(m) for m in registry(area).values()])
 
 # %% ../nbs/03_registry.ipynb #76b0dc58
-def _unknown(name, among):
-    "The error for a name that is not there"
-    near = difflib.get_close_matches(str(name), among, n=3) or sorted(among)
-    listed = ' or '.join(map(repr, near))
-    hint = f', did you mean {listed}?' if len(near)<4 else '; `metrics()` lists them all'
-    return ValueError(f'unknown metric {name!r}{hint}')
-
 def resolve(
     m:str|Callable|Metric, # Name of a metric, its function, a `partial` with options by name, or any function of arrays
     among:Mapping[str,Metric]|None=None, # Metrics that may be named; all that are registered by default
@@ -233,9 +226,8 @@ def resolve(
         found,options = resolve(m.func, among)
         return found,options|m.keywords
     if isinstance(m, str):
-        known = registry() if among is None else among
-        if m not in known: raise _unknown(m, known)
-        return known[m],{}
+        named = registry() if among is None else among
+        return named[known(m, named, 'metric', '`metrics()`')],{}
     if not callable(m): raise ValueError(f'a metric must be given by name or as a function, got {type(m).__name__}')
     registered = getattr(m, 'metric', None)
     if registered is not None and registered.f is m: return registered,{}
@@ -259,13 +251,13 @@ def resolve_all(
     default:Any=None, # What `None` stands for; 'all' by default
 ) -> dict[str,tuple[Metric,dict[str,Any]]]: # By name: the metric and its options
     "What is known of several metrics, however they are given"
-    known = registry() if among is None else among
-    given = _several(metrics, known, default)
-    if isinstance(given, Mapping): found = {k: resolve(m, known) for k,m in given.items()}
+    named = registry() if among is None else among
+    given = _several(metrics, named, default)
+    if isinstance(given, Mapping): found = {k: resolve(m, named) for k,m in given.items()}
     else:
         found = {}
         for o in given:
-            m,options = resolve(o, known)
+            m,options = resolve(o, named)
             first = found.setdefault(m.name, (m,options))
             if first!=(m,options):
                 raise ValueError(f'`metrics` has {m.name!r} twice; give each a name of its own: {{name: metric}}')

@@ -12,7 +12,6 @@ import math
 import re
 from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from textwrap import fill
 from fastcore.docments import docments
 from typing import NoReturn
@@ -69,11 +68,12 @@ class Parser(ArgumentParser):
         message:str, # Of argparse
     ) -> NoReturn: # Never
         "Raise a `ValueError`"
+        from transfer_metrics.checks import near
         message = _plainer(message)
         wrong = re.search(r'unrecognized arguments: (--[\w-]+)', message)
         there = [o for a in self._actions for o in a.option_strings if o.startswith('--')]
-        near = get_close_matches(wrong[1], there, 1) if wrong else []
-        hint = f'; did you mean {near[0]}?' if near else ''
+        close = near(wrong[1], there, 1) if wrong else []
+        hint = f'; did you mean {close[0]}?' if close else ''
         raise ValueError(f'{message}{hint} ({self.prog} --help lists the options)')
 
 def _titles(groups):

@@ -10,7 +10,7 @@ __all__ = ['open_picture', 'load_images', 'ArrayImages', 'array_images', 'load_n
 # %% ../../nbs/datasets/02_images.ipynb #e93d16d0
 import inspect
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
+from contextlib import suppress
 from functools import cache as memo
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import Dataset
+from ..checks import known
 from ..core import ArrayLike
 from ..containers import as_images
 from .folders import refuse_parts
@@ -29,14 +30,6 @@ def _rgb(x):
     if hasattr(x, 'convert'): return x.convert('RGB')
     return x.expand(3, -1, -1) if len(x)==1 else x[:3]
 
-def _guess(name, names, what):
-    "The message for a `name` that is not among `names`"
-    lower = {k.lower(): k for k in names}
-    close = get_close_matches(name.lower(), lower, 5, .5)
-    if not close: return f'unknown {what} {name!r}; there are {", ".join(sorted(names))}'
-    near = ', '.join(lower[k] for k in close)
-    return f'unknown {what} {name!r}; did you mean {near}?'
-
 def _model_names():
     "Names of torchvision's classifiers"
     import torchvision
@@ -45,10 +38,12 @@ def _model_names():
 def _weights(name):
     "torchvision weights by their name or the name of a model"
     import torchvision
-    try:
-        if '.' in name: return torchvision.models.get_weight(name)
-        return torchvision.models.get_model_weights(name).DEFAULT
-    except (KeyError, ValueError): raise ValueError(_guess(name, _model_names(), 'weights or model')) from None
+    found = None
+    with suppress(KeyError, ValueError):
+        if '.' in name: found = torchvision.models.get_weight(name)
+        else: found = torchvision.models.get_model_weights(name).DEFAULT
+    if found is None: known(name, _model_names(), 'weights or model')
+    return found
 
 def _preprocess(transform, weights):
     "`transform`, or else that of `weights`, or else pixels in [0, 1]"
@@ -222,10 +217,9 @@ def load_dataset(
     >>> len(noise), noise[0][0].shape
     (1000, torch.Size([3, 224, 224]))
     """
-    known = _datasets()
-    names = [c.__name__ for c in known.values()]
-    cls = known.get(name.lower())
-    if cls is None: raise ValueError(_guess(name, names, 'data set'))
+    there = _datasets()
+    cls = there.get(name.lower())
+    if cls is None: known(name, [c.__name__ for c in there.values()], 'data set')
     ps = _parameters(cls)
     if 'train' in ps and split not in ('train','test'):
         raise ValueError(f"`split` of {cls.__name__} must be 'train' or 'test', got {split!r}")
@@ -259,11 +253,11 @@ def load_models(
     ['squeezenet1_1']
     """
     import torchvision
-    known = _model_names()
+    there = _model_names()
     given = names.split(',') if isinstance(names, str) else names
     names = [k.strip().lower() for k in given]
     for k in names:
-        if k not in known: raise ValueError(_guess(k, known, 'model'))
+        known(k, there, 'model')
         have = torchvision.models.get_model_weights(k).__members__
         if weights not in (None, *have): raise ValueError(f'{k} has no weights {weights!r}, it has {", ".join(have)}')
     return {k: _model(k, weights) for k in names}

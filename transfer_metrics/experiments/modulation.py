@@ -11,10 +11,10 @@ __all__ = ['film', 'film_layers', 'modulated_features', 'layer_outputs', 'layer_
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from difflib import get_close_matches
 from functools import partial
 import torch
 from torch import Tensor, nn
+from ..checks import near
 from ..containers import pixels
 from ..core import ArrayLike, as_tensor
 from ..models import features_seen, frozen, tapped
@@ -49,9 +49,9 @@ def _refuse_unknown(names, known):
     "Refuse the name of a layer that is not there, and say which are"
     for name in names:
         if name in known: continue
-        near = get_close_matches(name, known, 5, .4)
+        close = near(name, known, 5, alike=.4)
         last = [o for o in known if o][-5:]
-        raise ValueError(f'`layers`: the model has no layer {name!r}; did you mean one of {near or last}?')
+        raise ValueError(f'`layers`: the model has no layer {name!r}; did you mean one of {close or last}?')
 
 def film_layers(
     model:nn.Module, # Any network

@@ -11,13 +11,13 @@ __all__ = ['study_recipes', 'digits_training', 'Recipe', 'study_recipe', 'study_
 
 # %% ../../nbs/experiments/09_recipes.ipynb #076b6dca
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
+from ..checks import known
 from ..core import ArrayLike
 from ..datasets.digits import digits_loaders, digits_source, digits_source_task, digits_task, digits_zoo
 from ..distributed import shard
@@ -53,10 +53,7 @@ def study_recipe(
     experiment:str, # One of `study_recipes`
 ) -> Recipe: # How it is done
     "The recipe of an experiment"
-    if experiment in study_recipes: return study_recipes[experiment]
-    near = get_close_matches(experiment, study_recipes, n=1)
-    hint = f', did you mean {near[0]}?' if near else ''
-    raise ValueError(f'unknown experiment {experiment!r}{hint}; there are {", ".join(study_recipes)}')
+    return study_recipes[known(experiment, study_recipes, 'experiment')]
 
 # %% ../../nbs/experiments/09_recipes.ipynb #eeca19b8
 def study_labels(

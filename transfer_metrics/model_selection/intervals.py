@@ -197,7 +197,7 @@ def p_best(
     moved = wider*(normal@deviations.T)*math.sqrt(df/g)
     drawn = values+moved
     highest = drawn.max(1, keepdims=True)
-    rounding = 1e-9*np.abs(values).max()
+    rounding = 1e-7*np.abs(values).max()
     first = drawn>=highest-rounding
     share = first/first.sum(1, keepdims=True)
     return pd.Series(share.mean(0), list(found))

@@ -242,7 +242,7 @@ def _all_saturated(scores):
 def rank(
     scores:pd.DataFrame, # As of `score_models`
 ) -> pd.DataFrame: # Models (best first) x metrics, and the `mean` of the ranks that count
-    """Rank models by each score; 1 is best, values within a billionth share a rank, a missing score has no rank
+    """Rank models by each score; 1 is best, values within a ten-millionth share a rank, a missing score has no rank
 
     The mean leaves out what is known without the data (source accuracy, number of parameters), and each metric whose
     values are all saturated; `.attrs['left_out']` has the names of these.

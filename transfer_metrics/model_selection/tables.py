@@ -54,7 +54,7 @@ def direction(
 def places(
     table:pd.DataFrame, # Models x metrics
     *,
-    tol:float=1e-9, # Relative difference below which two neighbouring values are the same
+    tol:float=1e-7, # Relative difference below which two neighbouring values are the same
     rounding:float=1e-12, # Absolute difference below which they are: of what would be 0 but for rounding
 ) -> pd.DataFrame: # As `table`: 0 for the smallest value of a column, 1 for the next; missing where the value is
     "Place of each value among the different ones of its column"

@@ -10,11 +10,11 @@ __all__ = ['watched_modules', 'tapped', 'labels_in_batch', 'logits_of', 'need_fi
 # %% ../../nbs/models/03_watching.ipynb #2153662e
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from itertools import chain
 from typing import Any
 import numpy as np
 from torch import Tensor, nn
+from ..checks import near
 from ..containers import batch_labels
 from ..heads import logits_in
 from .saved import host_array
@@ -30,8 +30,8 @@ def watched_modules(
     if layer is None: return {k: m for k,m in mods.items() if isinstance(m, nn.Linear)}
     if layer in mods: return {layer: mods[layer]}
     last = list(mods)[-5:]
-    near = get_close_matches(layer, mods, 5, .4) or last
-    raise ValueError(f'model has no layer {layer!r}; did you mean one of {near}?')
+    close = near(layer, mods, 5, alike=.4) or last
+    raise ValueError(f'model has no layer {layer!r}; did you mean one of {close}?')
 
 @contextmanager
 def tapped(
