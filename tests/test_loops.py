@@ -36,6 +36,7 @@ says = {
     'answers._descend': '`linear_answers` returns which answers are open, and `linear_probe` warns',
     'invariance/prices._cheapest_path': 'ValueError', 'invariance/prices._clear': 'ValueError',
     'invariance/lines.fit_lines': 'warning',
+    'libraries._is_reachable': 'returns that it is not',
     'learning_curves/asymptote._descend': '`AsymptoteFit.converged`, and `Curve.p_star` warns',
     'logistic._cg_step': 'a shorter Newton step', 'logistic._search': 'returns that it has failed', 'logistic._newton': 'returns how far weights are off, and heads warn',
     'model_selection/feature_selection.select_features': 'over features',
