@@ -148,8 +148,6 @@ def _losses(net, parts, data):
         losses.update(of_part)
     return losses
 
-_pause = .2 # seconds without a word
-
 def train_group(
     net:Stack|Modules, # The networks, in the order of the parts
     parts:Sequence[Part], # Which jobs they are
@@ -158,6 +156,7 @@ def train_group(
     *,
     train_steps:int, # Batches that each network learns from
     batch_size:int, # Rows in a batch
+    pause:float=.2, # Seconds without a word after which the steps so far are told
 ) -> Iterator[int|dict[int,float]]: # Now and then the number of steps done; in the end the loss by job
     "Train the networks of a group"
     feed = _Feed(net, parts, jobs, data, batch_size)
@@ -173,7 +172,7 @@ def train_group(
             feed.put(drawn, t)
             run()
             done += 1
-            late = time.monotonic()-told>=_pause
+            late = time.monotonic()-told>=pause
             if late or t+1==k:
                 yield done*len(networks) # whoever listens may stop here
                 told = time.monotonic()
