@@ -191,8 +191,8 @@ def check_classes(
     decimals = numbers[np.floor(numbers)!=numbers]
     if not len(decimals): return
     raise ValueError(f'`{name}` must be classes, got {len(classes)} different numbers for {n} samples, such as '
-                     f'{decimals[0]:.6g}; cut a quantity into classes, or pass it to logme(features, targets, '
-                     'regression=True)')
+                     f'{decimals[0]:.6g}; cut a quantity into classes, or score it in Python by logme(features, '
+                     'targets, regression=True)')
 
 def same_order(
     labels:Any, # Of samples; only an index of pandas is looked at

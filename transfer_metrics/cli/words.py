@@ -223,8 +223,8 @@ def _apart_words(reached):
     first = reached.iloc[0]
     if math.isnan(first.hi): return 'Without intervals (one seed) this proves nothing about the difference.'
     near = [r.name for r in reached.iloc[1:].itertuples() if not r.lo>first.hi]
-    if near: return f'{first["name"]} is not distinguishable from {listed(near, "or")}: their intervals overlap.'
-    return ''
+    if not near: return ''
+    return f'Whether {first["name"]} needs fewer than {listed(near, "or")} is open: their intervals overlap.'
 
 def need_words(
     metrics:Any, # Data frame as of `compute_metrics`
