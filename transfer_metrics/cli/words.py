@@ -64,6 +64,12 @@ def _tied_words(ranks, tied, names):
     by = _every(len(names)) if len(names)>1 else f'{names[0]}, the only score'
     return f'{listed(tied)} are equal by {by}: {which}.'
 
+def _level_words(won, mine):
+    "By what others are first as well"
+    theirs = {k for ks in won.values() for k in ks}
+    level = [k for k in mine if k in theirs]
+    return f', though not alone by {listed(level)}' if level else ''
+
 def _won_words(ranks, names):
     "Who is first by what"
     won = _first(ranks, names)
@@ -72,7 +78,7 @@ def _won_words(ranks, names):
     mine = won.pop(leader, [])
     n = len(names)
     if n==1: return f'{leader} is first by {names[0]}, the only score.'
-    if len(mine)==n: return f'{leader} is first by {_every(n)}.'
+    if len(mine)==n: return f'{leader} is first by {_every(n)}{_level_words(won, mine)}.'
     others = '; '.join(f'{m} by {listed(ks)}' for m,ks in won.items())
     by = 'though first by no single score'
     if mine: by = f'first by {len(mine)} of {n} scores ({listed(mine)})'
