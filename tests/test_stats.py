@@ -81,11 +81,10 @@ def test_order_of_rows(f):
 
 @pytest.mark.parametrize('f', [*correlations, *picks])
 def test_seed(f):
-    "There are enough resamples that any two of four seeds give nearly the same ends"
+    "20,000 resamples are enough that another seed gives nearly the same ends"
     frame = sixteen_models()
-    found = [f(frame.score, frame.accuracy, seed=i) for i in range(4)]
-    ends = [(e.lo,e.hi) for e in found]
-    assert (np.ptp(ends, 0)<.01).all()
+    e,other = (f(frame.score, frame.accuracy, seed=i) for i in (0,1))
+    assert_allclose([other.lo,other.hi], [e.lo,e.hi], atol=.01)
 
 def test_options_of_the_interval():
     e = kendall(score, accuracy)

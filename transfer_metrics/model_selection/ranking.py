@@ -373,7 +373,7 @@ def agreement(
     *,
     k:Iterable[int]=(1,3), # For regret@k, relative_top@k and recall@k
     coverage:float=.95, # Coverage of the intervals
-    n_boot:int=100_000, # Resamples of the models, so many that two seeds agree to .01; 0 for no interval
+    n_boot:int=20_000, # Bootstrap resamples of the models
     seed:int=0, # For the resamples
 ) -> pd.DataFrame: # Columns `metric, statistic, value, lo, hi, n`
     """How well each score predicts accuracy over models: correlations, regret, recall; intervals by bootstrap
