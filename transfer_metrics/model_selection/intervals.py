@@ -153,20 +153,20 @@ def score_difference(
     >>> round(tm.score_difference(good, poor).p_better, 2)
     0.88
     """
-    from scipy.special import stdtr, stdtrit
+    from scipy.special import stdtr
     number(coverage, 'coverage', 0, 1, '()')
     _comparable([first,second])
     with np.errstate(invalid='ignore'): without = first.without-second.without
     difference = Jackknife(first.metric, first.value-second.value, without, first.n, first.sign)
-    found = difference.interval(coverage)
     value,error = difference.value,difference.error
     df = len(without)-1
+    lo,hi = map(float, t_interval(value, error, df, coverage=coverage))
     if error==0: p = .5 if value==0 else float(first.sign*value>0)
     else: p = float(stdtr(df, first.sign*value/error))
-    half = stdtrit(df, (1+coverage)/2)*error
+    half = (hi-lo)/2
     needed = first.n*(half/value)**2 if value else math.inf
     if value: needed = max(2, math.ceil(needed))
-    return ScoreDifference(value, found.lo, found.hi, p, first.n, needed, coverage)
+    return ScoreDifference(value, lo, hi, p, first.n, needed, coverage)
 
 # %% ../../nbs/model_selection/14_intervals.ipynb #6d5fb19c
 def p_best(
