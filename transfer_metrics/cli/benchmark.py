@@ -17,8 +17,8 @@ from .words import estimate_text
 from ..checks import known, whole
 
 # %% ../../nbs/cli/21_benchmark.ipynb #228365aa
-def benchmark_names() -> list[str]:
-    "The benchmarks there are"
+def benchmark_names() -> list[str]: # As `benchmarks()` has them
+    "Names of the published benchmarks, without importing what judges scores on them"
     from transfer_metrics.datasets.tables import benchmark_tables
     return list(benchmark_tables)
 
