@@ -52,7 +52,8 @@ with joined(timeout=120) as (rank, world):
     if rank==1 and how=='damaged': x[7] = np.nan
     try: shared(h_score)(x, y)
     except (ValueError, ConnectionError) as e:
-        with open(f'{folder}/said{rank}', 'w') as f: f.write(f'{type(e).__name__}: {e}')
+        with open(f'{folder}/part{rank}', 'w') as f: f.write(f'{type(e).__name__}: {e}')
+        os.replace(f'{folder}/part{rank}', f'{folder}/said{rank}')  # whole, or not there: torchrun may end it at any moment
         raise
 """
 
