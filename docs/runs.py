@@ -28,7 +28,7 @@ def needs(nb):
     if extras: yield f'Needs {", ".join(f"`{o}`" for o in extras)} beside the package.'
     if any('TRANSFER_METRICS_DATA' in c.source for c in cells):
         yield ('Its cells marked `#| slow` need images on the disk, in the folder that the variable `TRANSFER_METRICS_DATA` names; '
-               'without these leave the cells out, their results stand below them.')
+               'where there is none, they show the results that are stored in the page.')
     elif not extras: yield 'Needs nothing but the package.'
 
 def runs(nb, seconds):

@@ -90,7 +90,7 @@ def test_times():
     (['#| needs: timm\n1'], 5, 'Needs `timm` beside the package. Runs in under 5 s on one core.'),
     (['#| slow\n1','#| slow\n2'], 5, 'Needs nothing but the package. Runs in under 5 s on one core; 2 cells marked `#| slow` take longer.'),
     (["#| slow\nos.environ['TRANSFER_METRICS_DATA']"], None, 'Its cells marked `#| slow` need images on the disk, in the folder that the '
-     'variable `TRANSFER_METRICS_DATA` names; without these leave the cells out, their results stand below them. '
+     'variable `TRANSFER_METRICS_DATA` names; where there is none, they show the results that are stored in the page. '
      'One cell marked `#| slow` takes longer than the others.')])
 def test_needs(sources, seconds, said):
     "What a notebook says that it needs is what its cells need"

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+from .pages import site
 from .public import argument_comments
 from .registry import Metric, resolve
 
@@ -50,9 +51,7 @@ def _page(m:Metric) -> str:
     place = known['syms'].get(module, {}).get(f'{module}.{m.name}')
     if place is None: return ''
     page,_,_ = place[0].partition('#')
-    settings = known['settings']
-    site = settings['doc_host']+settings['doc_baseurl']
-    return f'{site}/{page}'
+    return f'{site()}{page}'
 
 def _avoid(m:Metric) -> str:
     "When not to use it, and where that is shown"

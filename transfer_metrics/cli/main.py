@@ -17,11 +17,11 @@ from inspect import signature
 from pathlib import Path
 from urllib.error import URLError
 from ..checks import known
-from .answers import site
 from .common import as_options, commands
 from .inputs import configured
 from .parser import parser_of
 from .tables import copied, told
+from ..pages import site
 from ..progress import live
 
 # %% ../../nbs/cli/01_main.ipynb #c52c25a3
