@@ -85,7 +85,7 @@ def _instead(page, without):
     return lines_to_run
 
 def show_stored(
-    page:str, # The page that runs: its path within the folder of notebooks, without suffix, such as `studies/convergence`
+    page:str, # The page that runs: its path within the folder of notebooks, such as `studies/convergence`
     without:str|PathLike[str], # The folder that its slow cells need
 ) -> None: # For the cells below
     """Without a folder of data, cells marked `#| slow` show what is stored in their page instead of being run
