@@ -81,10 +81,11 @@ def test_order_of_rows(f):
 
 @pytest.mark.parametrize('f', [*correlations, *picks])
 def test_seed(f):
-    "20,000 resamples are enough that another seed gives nearly the same ends"
+    "There are enough resamples for other seeds to give nearly the same ends"
     frame = sixteen_models()
-    e,other = (f(frame.score, frame.accuracy, seed=i) for i in (0,1))
-    assert_allclose([other.lo,other.hi], [e.lo,e.hi], atol=.01)
+    found = [f(frame.score, frame.accuracy, seed=i) for i in range(4)]
+    ends = [(e.lo,e.hi) for e in found]
+    assert np.ptp(ends, 0).max()<.01
 
 def test_options_of_the_interval():
     e = kendall(score, accuracy)

@@ -28,6 +28,7 @@ from .resampling import bootstrap_interval as bootstrap_interval
 from .resampling import check_resampling as check_resampling
 from .resampling import drawn as drawn
 from .resampling import drawn_rows as drawn_rows
+from .resampling import enough_resamples as enough_resamples
 from .resampling import on_rows as on_rows
 from .resampling import resample as resample
 from .stability import stability as stability

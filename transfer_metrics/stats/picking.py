@@ -81,7 +81,7 @@ def regret_at_k(
     accuracy:ArrayLike, # Accuracies, finite, shape `[m]`
     *,
     k:int=1, # How many of the top-scored models are tried
-    n_boot:int=20_000, # Resamples of the models; 0 for no interval
+    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: so many that two seeds agree to .01
     coverage:float=.95, # Nominal coverage of the interval
     seed:int=0, # For the resamples
     interval:str='percentile', # Kind of interval, see `resample`
@@ -95,7 +95,7 @@ def relative_top_k(
     accuracy:ArrayLike, # Accuracies, not negative and not all 0, shape `[m]`
     *,
     k:int=1, # How many of the top-scored models are tried
-    n_boot:int=20_000, # Resamples of the models; 0 for no interval
+    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: so many that two seeds agree to .01
     coverage:float=.95, # Nominal coverage of the interval
     seed:int=0, # For the resamples
     interval:str='percentile', # Kind of interval, see `resample`
@@ -112,7 +112,7 @@ def recall_at_k(
     accuracy:ArrayLike, # Accuracies, finite, shape `[m]`
     *,
     k:int=1, # How many models are the top
-    n_boot:int=20_000, # Resamples of the models; 0 for no interval
+    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: so many that two seeds agree to .01
     coverage:float=.95, # Nominal coverage of the interval
     seed:int=0, # For the resamples
     interval:str='percentile', # Kind of interval, see `resample`
