@@ -60,19 +60,32 @@ def test_cache_folder_is_a_file(expected, monkeypatch, tmp_path):
     not_kept(expected, str(tmp_path/'file'))
 
 def test_cold_cache_raced(expected, monkeypatch, tmp_path):
-    "Three processes find nothing, one of them is killed: the others have the models, and so has the next"
+    "Three processes find nothing, one is killed while it writes: the others have the models, and so has the next"
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path))
     names = 'untrained','few'
+    begun = tmp_path/'begun'
     def load(out):
         zoo = digits_zoo(names, progress=False)
         torch.save({k: m.state_dict() for k,m in zoo.items()}, out)
-    outs = [tmp_path/f'{i}.pt' for i in range(3)]
+    def half(_, file):
+        "What has been written when the process is killed"
+        file.write(b'PK')
+        file.flush()
+        begun.touch()
+        signal.pause()
+    def stopped():
+        monkeypatch.setattr(torch, 'save', half)
+        load('nowhere')
+    victim = child(stopped)
+    outs = [tmp_path/f'{i}.pt' for i in range(2)]
     pids = [child(load, o) for o in outs]
-    time.sleep(.05)
-    os.kill(pids[0], signal.SIGKILL)
-    assert [ended(p) for p in pids]==[-signal.SIGKILL,0,0]
+    limit = time.monotonic()+60
+    while not begun.exists() and time.monotonic()<limit: time.sleep(.01)
+    os.kill(victim, signal.SIGKILL)
+    assert ended(victim)==-signal.SIGKILL
+    assert [ended(p) for p in pids]==[0,0]
     load(tmp_path/'after.pt')
-    first,*others = [torch.load(o, weights_only=True) for o in (*outs[1:],tmp_path/'after.pt')]
+    first,*others = [torch.load(o, weights_only=True) for o in (*outs,tmp_path/'after.pt')]
     for k in names:
         for other in others: torch.testing.assert_close(other[k], first[k], rtol=0, atol=0)
     assert len(list((tmp_path/'transfer-metrics').glob('*.pt')))==2
