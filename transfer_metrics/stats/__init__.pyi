@@ -8,6 +8,7 @@ from .correlations import row_ranks as row_ranks
 from .correlations import row_spearman as row_spearman
 from .correlations import spearman as spearman
 from .correlations import spearman_at as spearman_at
+from .estimate import accuracy_interval as accuracy_interval
 from .estimate import Estimate as Estimate
 from .estimate import from_resamples as from_resamples
 from .estimate import jackknife_error as jackknife_error
