@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from functools import partial
-from itertools import chain, product
+from itertools import chain
 from os import PathLike
 from typing import Any
 import numpy as np
@@ -346,9 +346,6 @@ def plot_ranking(
     return ax
 
 # %% ../../nbs/model_selection/01_ranking.ipynb #013309e9
-_correlations = 'pearson','spearman','kendall','weighted_kendall'
-_choices = dict(regret=stats.regret_at_k, relative_top=stats.relative_top_k, recall=stats.recall_at_k)
-
 def _joined(scores, accuracy, name):
     "Signed score (higher is better) and accuracy of the models that have both"
     score = score_table(scores)[name]*direction(name)
@@ -360,12 +357,7 @@ def _joined(scores, accuracy, name):
 
 def _interval(e): return e.value,e.lo,e.hi
 
-def _all_statistics(ks):
-    "By name; those of the best `k` for each in `ks`"
-    found = {s: getattr(stats, s) for s in _correlations}
-    for k,s in product(ks, _choices):
-        found[f'{s}@{k}'] = partial(_choices[s], k=k)
-    return found
+
 
 def agreement(
     scores:pd.DataFrame, # As of `score_models`
@@ -388,15 +380,13 @@ def agreement(
     {'spearman': 0.5, 'regret@1': 0.1}
     """
     ks = list(k)
-    options = dict(coverage=coverage, n_boot=n_boot, seed=seed)
+    options:dict[str,Any] = dict(coverage=coverage, n_boot=n_boot, seed=seed)
     rows = []
     for name in score_table(scores):
         d = _joined(scores, accuracy, name)
         n = len(d)
-        found = _all_statistics([o for o in ks if o<=n])
-        for s,f in found.items():
-            e = f(d.score, d.accuracy, **options)
-            rows.append((name, s, *_interval(e), n))
+        found = stats.all_statistics(d.score, d.accuracy, ks=[o for o in ks if o<=n], **options)
+        rows += [(name, s, *_interval(e), n) for s,e in found.items()]
     return pd.DataFrame(rows, columns=['metric','statistic','value','lo','hi','n'])
 
 # %% ../../nbs/model_selection/01_ranking.ipynb #dd553861
