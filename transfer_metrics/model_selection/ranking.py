@@ -128,6 +128,13 @@ def _refuse_one_class(rows):
     why = rows.error[rows.error.str.contains(alone, regex=False)]
     if len(why) and (rows.error!='').all(): raise ValueError(why.iloc[0].removeprefix('ValueError: '))
 
+def _no_names_of_metrics(loader):
+    "Refuse metrics in the place of the data, where names would pass for labels"
+    names = loader.split(',') if isinstance(loader, str) else loader
+    if not isinstance(names, list|tuple) or not names: return
+    if not all(isinstance(o, str) and o.strip() in applicable() for o in names): return
+    raise ValueError(f'`loader` must be labelled data, got names of metrics, {loader!r}; write metrics={loader!r}')
+
 def score_models(
     models:Mapping|Iterable, # By name, or a list: `nn.Module`, `Outputs`, a dict (arrays, layers), a path, a function
     loader:Any=None, # Labelled data for `outputs`, or labels for those that have none; or a mapping of such by model
@@ -164,6 +171,7 @@ def score_models(
     0    sure   leep  0.000  3
     1  unsure   leep -0.385  3
     """
+    _no_names_of_metrics(loader)
     named = named_models(models)
     fs = metric_functions(metrics)
     if interval is not None: number(interval, 'interval', 0, 1, '()')

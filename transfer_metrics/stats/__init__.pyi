@@ -13,6 +13,7 @@ from .estimate import Estimate as Estimate
 from .estimate import from_resamples as from_resamples
 from .estimate import jackknife_error as jackknife_error
 from .estimate import t_interval as t_interval
+from .estimate import unmoved as unmoved
 from .estimate import within as within
 from .line import linear_fit as linear_fit
 from .line import LinearFit as LinearFit
