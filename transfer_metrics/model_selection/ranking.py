@@ -357,11 +357,32 @@ def plot_ranking(
 _correlations = 'pearson','spearman','kendall','weighted_kendall'
 _choices = dict(regret=stats.regret_at_k, relative_top=stats.relative_top_k, recall=stats.recall_at_k)
 
+def _some(names):
+    "The first few names of many"
+    few = ', '.join(map(repr, names[:3]))
+    return few+', ...' if len(names)>3 else few
+
+def _reached(accuracy, scores):
+    "Accuracies by model; a warning of names that differ, and of fractions among percentages"
+    if not isinstance(accuracy, (Mapping,pd.Series)):
+        raise ValueError('`accuracy` must be the accuracy of each model by name, a dict or a Series, got '
+                         f'{type(accuracy).__name__}')
+    reached = pd.Series(dict(accuracy), dtype=float)
+    scored = list(dict.fromkeys(scores.model))
+    unknown = [k for k in reached.index if k not in scored]
+    left_out = [k for k in scored if k not in reached.index]
+    if unknown and left_out:
+        warnings.warn(f'`accuracy` names models without scores ({_some(unknown)}) and lacks some that have scores '
+                      f'({_some(left_out)}): they are left out; are names spelt differently?', stacklevel=3)
+    if reached.max()>1.5 and ((reached>0) & (reached<=1)).any():
+        warnings.warn(f'`accuracy` goes from {reached.min():g} to {reached.max():g}: if fractions stand among '
+                      'percentages, write all in one unit', stacklevel=3)
+    return reached
+
 def _joined(scores, accuracy, name):
     "Signed score (higher is better) and accuracy of the models that have both"
     score = score_table(scores)[name]*direction(name)
-    reached = pd.Series(dict(accuracy), dtype=float)
-    both = pd.concat(dict(score=score, accuracy=reached), axis=1, join='inner')
+    both = pd.concat(dict(score=score, accuracy=accuracy), axis=1, join='inner')
     both = both.dropna()
     if len(both)>1: return both
     raise ValueError(f'`accuracy` must name at least two models that have the score {name!r}, got {len(both)}')
@@ -396,9 +417,11 @@ def agreement(
     {'spearman': 0.5, 'regret@1': 0.1}
     """
     ks = list(k)
+    names = list(score_table(scores))
+    accuracy = _reached(accuracy, scores)
     options = dict(coverage=coverage, n_boot=n_boot, seed=seed)
     rows = []
-    for name in score_table(scores):
+    for name in names:
         d = _joined(scores, accuracy, name)
         n = len(d)
         found = _all_statistics([o for o in ks if o<=n])
@@ -426,6 +449,7 @@ def plot_agreement(
     """
     names = list(score_table(scores))
     name = one_of(metric or names[0], 'metric', names)
+    accuracy = _reached(accuracy, scores)
     d = _joined(scores, accuracy, name)
     x = d.score*direction(name)
     ax = axes(ax, figsize=(5.4,3.6))
