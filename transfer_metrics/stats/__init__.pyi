@@ -11,10 +11,12 @@ from .correlations import sign_matrix as sign_matrix
 from .correlations import spearman as spearman
 from .correlations import spearman_at as spearman_at
 from .correlations import with_open_end as with_open_end
+from .estimate import accuracy_interval as accuracy_interval
 from .estimate import Estimate as Estimate
 from .estimate import from_resamples as from_resamples
 from .estimate import jackknife_error as jackknife_error
 from .estimate import t_interval as t_interval
+from .estimate import unmoved as unmoved
 from .estimate import within as within
 from .line import linear_fit as linear_fit
 from .line import LinearFit as LinearFit
