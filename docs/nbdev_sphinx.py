@@ -131,6 +131,10 @@ def buttons(path):
 _tags = {('echo','false'): 'remove-input', ('output','false'): 'remove-output', ('include','false'): 'remove-cell', ('code-fold','true'): 'hide-input'}
 _widget = 'application/vnd.jupyter.widget-view+json'
 
+def breakable(html):
+    "Data frames of `html` whose headings may be broken after an underscore, so that wide tables fit the page"
+    return re.sub(r'(?s)<th\b.*?</th>', lambda m: m[0].replace('_', '_<wbr>'), html)
+
 def code(c, nb):
     "Turn the directives of the code cell `c` into metadata for myst-nb and Markdown outputs into MyST, fold imports, drop progress bars"
     if only_imports(c): c.source = f'#| code-fold: true\n#| code-summary: Imports\n{c.source}'
@@ -138,6 +142,7 @@ def code(c, nb):
     c.source = re.sub(r'^#\|.*\n?', '', c.source, flags=re.M)
     c.outputs = [o for o in c.get('outputs', []) if _widget not in o.get('data', {})]
     for d in (o.data for o in c.outputs if 'text/markdown' in o.get('data', {})): d['text/markdown'] = markdown(at_home(d['text/markdown'], nb), nb)
+    for d in (o.data for o in c.outputs if 'text/html' in o.get('data', {})): d['text/html'] = breakable(''.join(d['text/html']))
     widths = [o.metadata['image/png']['width'] for o in c.outputs if 'image/png' in o.get('metadata', {})]
     caption = ds.get('fig-cap')
     image = dict(alt=ds.get('fig-alt') or caption or 'Figure', **({'width': f'{widths[0]}px'} if widths else {}))

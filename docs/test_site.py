@@ -27,6 +27,7 @@ for (const o of document.querySelectorAll('details')) o.open = true
 return {links: all('a[href]', a => a.href), ids: all('[id]', o => o.id),
         broken: all('img', i => i).filter(i => !i.naturalWidth).map(i => i.src),
         wide: all('pre, div.math', o => o).filter(o => o.scrollWidth>o.clientWidth+1).map(o => o.textContent.slice(0, 60)),
+        scrolled: all('.cell_output table', o => o).filter(o => o.parentElement.scrollWidth>o.parentElement.clientWidth+1).map(o => o.textContent.trim().slice(0, 60)),
         undescribed: described.filter(o => !document.querySelector(o)?.content)}'''
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -258,6 +259,8 @@ def test_nothing_broken(visited): assert not {k: v['broken']+v['errors'] for k,v
 def test_described(visited): assert not {k: v['undescribed'] for k,v in visited.items() if v['undescribed']}
 
 def test_code_and_formulas_do_not_scroll(visited): assert not {k: v['wide'] for k,v in visited.items() if v['wide']}
+
+def test_tables_do_not_scroll(visited): assert not {k: v['scrolled'] for k,v in visited.items() if v['scrolled']}
 
 def test_no_outside_requests(site, visited):
     assert not {k: o for k,v in visited.items() for o in v['requests'] if o.startswith(('http', 'ws')) and not o.startswith(site)}

@@ -9,6 +9,7 @@ __all__ = ['Call', 'Origin', 'Trace', 'traced', 'is_untrained', 'encoder_name', 
            'before_softmax', 'logits_in']
 
 # %% ../nbs/23_heads.ipynb #ceb335f4
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -99,12 +100,19 @@ class Trace(TorchDispatchMode):
         softmax = op=='_softmax' or any(o.softmax for o in sources)
         return Origin(calls, direct, softmax)
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
+    def noted(self,
+        func:Any, # An operation of torch
+        args:tuple, # Its arguments
+        kwargs:dict, # Those by name
+    ) -> Any: # What it gives
+        "Do an operation, and note where its results come from"
+        out = func(*args, **kwargs)
         op = func.overloadpacket.__name__.rstrip('_')
-        made = self._made(op, (*args, *(kwargs or {}).values()))
+        made = self._made(op, (*args, *kwargs.values()))
         for t in _tensors(out): self.notes[t] = made
         return out
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None): return self.noted(func, args, kwargs or {})
 
     def called(self,
         name:str, # Of the layer
@@ -118,13 +126,24 @@ class Trace(TorchDispatchMode):
         call = Call(name, module, x, before)
         if isinstance(out, Tensor): self.notes[out] = Origin(frozenset([call]), True)
 
+class _Uncompiled(Trace):
+    "A `Trace` that torch does not wrap to keep its compiler away, for which it would load that: two seconds"
+    @classmethod
+    def _should_skip_dynamo(cls): return False
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None): return self.noted(func, args, kwargs or {})
+
+def _trace_of(model):
+    "Only where the compiler is loaded does it have to be kept away"
+    kind = Trace if 'torch._dynamo' in sys.modules else _Uncompiled
+    return kind(model)
+
 @contextmanager
 def traced(
     model:nn.Module, # A network, frozen
 ) -> Iterator[Trace]: # What tells the origin of a tensor as long as this lasts
     "Watch a network compute"
     with ExitStack() as stack:
-        trace = Trace(model)
+        trace = _trace_of(model)
         def hook(name):
             def note(module, args, kwargs, out):
                 x = next(_tensors((args, kwargs)), None)
