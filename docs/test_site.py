@@ -210,6 +210,15 @@ def test_search_knows_no_code(site, browser):
     browser.get(f'{site}/search.html?q=plt')
     assert 'Nothing found' in wait(browser, '#search-summary')[0].text
 
+@pytest.mark.parametrize('width', [1280,1366,1410,1440,1920])
+def test_page_is_no_wider_than_the_window(site, browser, width):
+    as_it_was = browser.get_window_size()
+    browser.set_window_size(width, 900)
+    for page in ('index','transferability/leep','cli/benchmark','start/your_models'):
+        browser.get(f'{site}/{page}.html')
+        assert browser.execute_script('const o = document.documentElement; return o.scrollWidth<=o.clientWidth'), page
+    browser.set_window_size(as_it_was['width'], as_it_was['height'])
+
 def test_dark_mode(site, browser):
     browser.get(site)
     colours = {background(browser)}

@@ -1,9 +1,11 @@
 "A metric that is registered has its row in the label-free report, in `evaluate` and on the command line, by itself"
 import sys
+from time import process_time
 from types import ModuleType
 import numpy as np
 import pytest
 import torch
+import transfer_metrics as tm
 from transfer_metrics.invariance.domains import ImageSet
 from transfer_metrics.invariance.evaluation import evaluate
 from transfer_metrics.invariance.label_free import label_free_metrics
@@ -107,3 +109,25 @@ def test_command_line(toys, tmp_path, monkeypatch, capsys):
     invariance(models='my_models:make', images=file, source=file, interior=4, n_boot=0, progress=False)
     shown = capsys.readouterr().out
     assert all(m in shown for m in names)
+
+def test_transport_of_few_samples_and_many_classes():
+    "Sixty pictures that a network of a thousand classes takes for much the same: minutes where classes are the market"
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(1,1000))
+    logits = 4*(shared+rng.normal(size=(60,1000))/10)
+    probs = np.exp(logits)/np.exp(logits).sum(1, keepdims=True)
+    start = process_time()
+    found = tm.cot(probs)
+    assert process_time()-start<5
+    assert abs(found-(1-linear_program(probs, 1/1000)))<1e-6
+
+def linear_program(probs, share):
+    "What classes of one `share` keep at most of the probabilities"
+    from scipy.optimize import linprog
+    from scipy.sparse import identity, kron, vstack
+    n,k = probs.shape
+    of_samples = kron(identity(n), np.ones((1,k)))
+    of_classes = kron(np.ones((1,n)), identity(k))
+    A = vstack([of_samples,of_classes.tocsr()[1:]])
+    b = np.r_[np.full(n, 1/n), np.full(k-1, share)]
+    return -linprog(-probs.ravel(), A_eq=A, b_eq=b, method='highs').fun

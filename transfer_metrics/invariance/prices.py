@@ -34,9 +34,8 @@ def _in_units(w, prior) -> tuple[np.ndarray,np.ndarray]:
 # %% ../../nbs/invariance/27_prices.ipynb #73c93eb4
 class _Market:
     "Samples that buy classes: who holds what, at which prices, and what it costs to move"
-    def __init__(self, P, w, prior, prices):
+    def __init__(self, P, mass, share, prices):
         n,k = P.shape
-        mass,share = _in_units(w, prior)
         self.T = np.ascontiguousarray(P.T)
         self.prices = prices
         self.held = np.zeros((k, n), np.int64)
@@ -113,9 +112,9 @@ def _move(m:_Market, i, j, to, amount):
     m.who[to,better] = i
 
 # %% ../../nbs/invariance/27_prices.ipynb #600b3e90
-def _clear(P, w, prior, prices) -> _Market:
+def _clear(P, mass, share, prices) -> _Market:
     "The market at prices at which each class sells its share, from `prices` near them; `prices` is changed"
-    m = _Market(P, w, prior, prices)
+    m = _Market(P, mass, share, prices)
     most = 100*sum(P.shape) # about one for each sample and class are needed
     for _ in range(most):
         if not m.excess.any(): return m
@@ -135,7 +134,15 @@ def _solve(P, w, prior) -> _Market:
     "The cleared market; first prices come from a quarter of the samples"
     n,k = P.shape
     prices = np.zeros(k) if n<20*k else _solve(P[::4], w[::4], prior).prices
-    return _clear(P, w, prior, prices)
+    return _clear(P, *_in_units(w, prior), prices)
+
+# %% ../../nbs/invariance/27_prices.ipynb #d49b12aa
+def _turned(P, w, prior) -> tuple[_Market,np.ndarray]:
+    "The market in which classes buy samples, narrow where there are few of these, and the prices of the classes"
+    mass,share = _in_units(w, prior)
+    m = _clear(P.T, share, mass, np.zeros(len(P)))
+    worth = P-m.prices[:,None]
+    return m,worth.max(0)
 
 # %% ../../nbs/invariance/27_prices.ipynb #69625449
 class Cleared(NamedTuple):
@@ -155,5 +162,9 @@ def handed_out(
     0.65
     """
     rows,count = _merged(probs)
+    n,k = rows.shape
+    if n<k:
+        m,prices = _turned(rows, count, prior)
+        return Cleared(m.kept(), prices)
     m = _solve(rows, count, prior)
     return Cleared(m.kept(), m.prices)
