@@ -156,9 +156,9 @@ from .transferability.logme import logme as logme
 from .transferability.nce import nce as nce
 from .transferability.nleep import nleep as nleep
 from .transferability.otce import otce as otce
-from .transferability.pactran import pactran_dirichlet as pactran_dirichlet
-from .transferability.pactran import pactran_gamma as pactran_gamma
-from .transferability.pactran import pactran_gauss as pactran_gauss
+from .transferability.pactran_dirichlet import pactran_dirichlet as pactran_dirichlet
+from .transferability.pactran_gamma import pactran_gamma as pactran_gamma
+from .transferability.pactran_gauss import pactran_gauss as pactran_gauss
 from .transferability.parc import parc as parc
 from .transferability.sfda import sfda as sfda
 from .transferability.transrate import transrate as transrate

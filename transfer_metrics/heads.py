@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/heads.html.md"""
 __all__ = ['Call', 'Origin', 'tensors_in', 'Trace', 'traced', 'is_untrained', 'encoder_name', 'first_untrained']
 
 # %% ../nbs/23_heads.ipynb #ceb335f4
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -129,10 +130,15 @@ class Trace(TorchDispatchMode):
         after = frozenset([op]).union(*(o.after for o in sources))
         return Origin(calls, direct, after)
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
+    def noted(self,
+        func:Any, # An operation of torch
+        args:tuple, # Its arguments
+        kwargs:dict, # Those by name
+    ) -> Any: # What it gives
+        "Do an operation, and note where its results come from"
+        out = func(*args, **kwargs)
         op = func.overloadpacket.__name__.rstrip('_')
-        given = *args,*(kwargs or {}).values()
+        given = *args,*kwargs.values()
         if op=='lift_fresh': return out # of another library
         made = self._made(op, given)
         named = [] if made is not _constant else [self.names[t] for t in tensors_in(given) if t in self.names]
@@ -140,6 +146,8 @@ class Trace(TorchDispatchMode):
             self.notes[t] = made
             if named: self.names[t] = named[0]
         return out
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None): return self.noted(func, args, kwargs or {})
 
     def called(self,
         name:str, # Of the layer, or of the weights
@@ -207,13 +215,24 @@ class _Products(TorchFunctionMode):
         entered = rows(x) if rows else None
         self.trace.called(self.trace.names[weights[0]], None, entered, out, again)
 
+class _Uncompiled(Trace):
+    "A `Trace` that torch does not wrap to keep its compiler away, for which it would load that: two seconds"
+    @classmethod
+    def _should_skip_dynamo(cls): return False
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None): return self.noted(func, args, kwargs or {})
+
+def _trace_of(model):
+    "Only where the compiler is loaded does it have to be kept away"
+    kind = Trace if 'torch._dynamo' in sys.modules else _Uncompiled
+    return kind(model)
+
 @contextmanager
 def traced(
     model:nn.Module, # A network, frozen
 ) -> Iterator[Trace]: # What tells the origin of a tensor as long as this lasts
     "Watch a network compute"
     with ExitStack() as stack:
-        trace = Trace(model)
+        trace = _trace_of(model)
         def hook(name):
             def note(module, args, kwargs, out):
                 x = next(tensors_in((args, kwargs)), None)

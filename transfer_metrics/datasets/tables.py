@@ -37,7 +37,7 @@ def _long(raw, read):
     table = _named(raw, read)
     facts = read.get('facts', [])
     of_models = table[['model',*facts]].melt(['model'], var_name='metric')
-    ids = [k for k in ('model','data') if k in table]
+    ids = [k for k in ('model','data','n') if k in table]
     values = table.drop(columns=facts).melt(ids, var_name=read['across'])
     values = values.assign(**read.get('same', {}))
     return pd.concat([of_models,values], ignore_index=True).dropna(subset='value')

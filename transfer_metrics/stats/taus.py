@@ -9,31 +9,31 @@ __all__ = ['kendall_at', 'kendall', 'weighted_kendall_at', 'weighted_kendall']
 
 # %% ../../nbs/stats/05_taus.ipynb #0c15084c
 from collections.abc import Callable
+from functools import partial
 import numpy as np
 from ..checks import one_of
 from ..core import ArrayLike
-from .correlations import rank_estimate
+from .correlations import rank_estimate, row_sums, sign_matrix
 from .estimate import Estimate
 
 # %% ../../nbs/stats/05_taus.ipynb #c960e20b
-def _signs(x):
-    "Sign of the difference of each pair, shape `[m, m]`"
-    column = x[:,None]
-    return np.sign((column>x).astype(float)-(column<x))
-
-def _tau(x, y, weight):
-    "Kendall's tau-b as a statistic of counts; `weight` gives the weight of each unit's copies together"
-    s = _signs(x)
-    u = _signs(y)
+def _tau(x, y, *weights):
+    "Mean tau-b over `weights`, functions from counts to a weight of the copies of each unit, as a statistic of counts"
+    s = sign_matrix(x)
+    u = sign_matrix(y)
     pairs = s*u,s*s,u*u
     def of(counts):
         c = counts.astype(float)
-        w = weight(c)
-        def form(o): return (w*(c@o)).sum(-1)
-        xy,xx,yy = map(form, pairs)
-        with np.errstate(invalid='ignore'): tau = xy/np.sqrt(xx*yy)
-        return np.clip(tau, -1, 1)
+        products = [c@o for o in pairs]
+        taus = [_of_weights(weight(c), products) for weight in weights]
+        return sum(taus)/len(taus)
     return of
+
+def _of_weights(w, products):
+    "Tau-b of each draw, from the sums over the partners of each unit"
+    xy,xx,yy = (row_sums(w, o) for o in products)
+    with np.errstate(invalid='ignore'): tau = xy/np.sqrt(xx*yy)
+    return np.clip(tau, -1, 1)
 
 def kendall_at(
     x:np.ndarray, # One number a model, shape `[m]`
@@ -58,32 +58,27 @@ def kendall(
 def _by_rank(x, y):
     "Weights of the copies of each model together: 1, 1/2, 1/3 ... in the order of `x`, the largest first, ties by `y`"
     order = np.flip(np.lexsort((y, x)))
+    place = np.argsort(order)
+    not_behind = (place[:,None]<=place).astype(float)
     def weight(counts):
-        ranked = counts[:,order].astype(int)
-        upto = ranked.cumsum(-1)
-        above = upto-ranked
-        ranks = np.arange(1, upto.max(initial=0)+1)
+        upto = counts@not_behind # whole numbers
+        above = upto-counts
+        ranks = np.arange(1, int(upto.max(initial=0))+1)
         harmonic = np.cumsum([0,*1/ranks])
-        res = np.empty_like(counts)
-        res[:,order] = harmonic[upto]-harmonic[above]
-        return res
+        return harmonic.take(upto.astype(int))-harmonic.take(above.astype(int))
     return weight
-
-def _weighted(x, y): return _tau(x, y, _by_rank(x, y))
 
 def weighted_kendall_at(
     x:np.ndarray, # One number a model, shape `[m]`
-    y:np.ndarray, # The same shape; ranks the models
+    y:np.ndarray, # The same shape
+    *,
+    rank:str='y', # What ranks the models, 'x', 'y' or 'both', as of `weighted_kendall`
 ) -> Callable: # Takes counts, shape `[b, m]`, and returns weighted tau of each draw, shape `[b]`
-    "Weighted tau, ranked by `y`, as a statistic of counts"
-    return _tau(x, y, _by_rank(y, x))
-
-def _weighted_by_both(x, y):
-    first = _weighted(x, y)
-    second = weighted_kendall_at(x, y)
-    return lambda counts: (first(counts)+second(counts))/2
-
-_by = {'x': _weighted, 'y': weighted_kendall_at, 'both': _weighted_by_both}
+    "Weighted tau as a statistic of counts"
+    by_x = _by_rank(x, y)
+    by_y = _by_rank(y, x)
+    weights = dict(x=[by_x], y=[by_y], both=[by_x,by_y])
+    return _tau(x, y, *weights[one_of(rank, 'rank', weights)])
 
 def weighted_kendall(
     x:ArrayLike, # Scores, one a model, shape `[m]`; may be infinite
@@ -96,5 +91,5 @@ def weighted_kendall(
     interval:str='percentile', # Kind of interval, see `resample`
 ) -> Estimate: # In [-1, 1]; nan if `x` or `y` is constant
     "Weighted tau with additive hyperbolic weights ([Vigna 2015](https://arxiv.org/abs/1404.3325)); SciPy's is 'both'"
-    tau = _by[one_of(rank, 'rank', _by)]
-    return rank_estimate(tau, x, y, n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
+    at = partial(weighted_kendall_at, rank=rank)
+    return rank_estimate(at, x, y, n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
