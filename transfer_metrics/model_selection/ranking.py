@@ -349,10 +349,17 @@ def plot_ranking(
 _correlations = 'pearson','spearman','kendall','weighted_kendall'
 _choices = dict(regret=stats.regret_at_k, relative_top=stats.relative_top_k, recall=stats.recall_at_k)
 
+def _each_once(accuracy):
+    "What each model reached, by name"
+    if isinstance(accuracy, pd.Series) and not accuracy.index.is_unique:
+        name,times = next(iter(accuracy.index.value_counts().items()))
+        raise ValueError(f'`accuracy` must name each model once, got {times} of {name!r}')
+    return pd.Series(dict(accuracy), dtype=float)
+
 def _joined(scores, accuracy, name):
     "Signed score (higher is better) and accuracy of the models that have both"
     score = score_table(scores)[name]*direction(name)
-    reached = pd.Series(dict(accuracy), dtype=float)
+    reached = _each_once(accuracy)
     both = pd.concat(dict(score=score, accuracy=reached), axis=1, join='inner')
     both = both.dropna()
     if len(both)>1: return both

@@ -34,5 +34,6 @@ from .resampling import resample as resample
 from .stability import stability as stability
 from .taus import kendall as kendall
 from .taus import kendall_at as kendall_at
+from .taus import weighted_by_both_at as weighted_by_both_at
 from .taus import weighted_kendall as weighted_kendall
 from .taus import weighted_kendall_at as weighted_kendall_at

@@ -16,7 +16,7 @@ from .correlations import spearman_at
 from .estimate import Estimate
 from .matching import model_numbers
 from .resampling import drawn_rows, resample
-from .taus import kendall_at, weighted_kendall_at
+from .taus import kendall_at, weighted_by_both_at, weighted_kendall_at
 
 # %% ../../nbs/stats/07_picking.ipynb #ad4b57e6
 def _cut(s, k):
@@ -123,10 +123,13 @@ def recall_at_k(
 # %% ../../nbs/stats/07_picking.ipynb #7dd5959b
 _of_draws = dict(
     spearman=spearman_at, kendall=kendall_at, weighted_kendall=weighted_kendall_at,
+    weighted_kendall_both=weighted_by_both_at,
     regret=lambda s, a: _picking(_regret, s, a, 1), relative_top=lambda s, a: _picking(_relative, s, a, 1))
 
 def of_draws(
-    statistic:str, # 'spearman', 'kendall', 'weighted_kendall' (by accuracy), 'regret', 'relative_top' (of the top one)
+    # 'spearman', 'kendall', 'weighted_kendall' (by accuracy), 'weighted_kendall_both' (by accuracy and by score),
+    # 'regret', 'relative_top' (of the top one)
+    statistic:str,
     scores:ArrayLike, # Scores, one a model, higher is better, shape `[m]`
     accuracy:ArrayLike, # Accuracies, finite, shape `[m]`
 ) -> Callable: # Takes counts, shape `[b, m]`, and returns the statistic of each draw, shape `[b]`
