@@ -443,9 +443,9 @@ def plot_agreement(
     ax = axes(ax, figsize=(5.4,3.6))
     ax.plot(x, d.accuracy, 'o', color=color or color_of(name))
     ax.margins(x=.12, y=.1)
-    name_points(ax, x, d.accuracy, d.index)
     ax.set(xlabel=label_of(name), ylabel='accuracy')
     rho = stats.spearman(d.score, d.accuracy)
     text = value_text(*_interval(rho))
     ax.set_title(f'Spearman {text}', fontsize=9)
+    name_points(ax, x, d.accuracy, d.index)
     return ax
