@@ -7,7 +7,9 @@ from scipy.optimize import minimize
 from scipy.special import digamma, gammaln, log_softmax, logsumexp, softmax
 from sklearn.linear_model import LogisticRegression
 
-from transfer_metrics.transferability.pactran import pactran_dirichlet, pactran_gamma, pactran_gauss
+from transfer_metrics.transferability.pactran_dirichlet import pactran_dirichlet
+from transfer_metrics.transferability.pactran_gamma import pactran_gamma
+from transfer_metrics.transferability.pactran_gauss import pactran_gauss
 
 
 def turns(p, y, k):

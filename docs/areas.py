@@ -15,7 +15,8 @@ start = ['studies/tour.ipynb', 'model_selection/05_guide.ipynb']
 # Metrics stand together, and the two that train something last; a curve is read before it is measured;
 # a study is run before its parts are looked at, and few-shot learners follow the episodes that they learn from.
 scores = ('01_leep', '02_nce', '03_h_score', '04_logme', '05_nleep', '06_gbc', '07_transrate', '08_lfc', '09_sfda', '10_parc',
-          '11_pactran', '12_otce', '20_jc_nce', '21_knn', '13_baselines')
+          '11_pactran_dirichlet', '24_pactran_gamma',
+          '25_pactran_gauss', '12_otce', '20_jc_nce', '21_knn', '13_baselines')
 reading = '01_curve', '07_description_length', '08_sample_complexity', '09_information', '10_metrics', '12_render'
 savings = ('01_curve', '02_speedup', '03_relative_reduction', '04_jumpstart', '09_efficiency', '06_compare', '05_bootstrap',
            '07_asymptote')

@@ -75,7 +75,7 @@ def xref(code, own, ours, theirs, literal):
     return theirs.format(code, url) if url else literal.format(code)
 
 _badge = re.compile(r'\[!\[Open In Colab\]\([^)]*\)\]\(([^)]*)\)')
-_own_badge = re.compile(rf'\A{_badge.pattern}\s*')   # the buttons below the title say the same
+own_badge = re.compile(rf'\A{_badge.pattern}\s*')   # the buttons below the title say the same
 _markup = re.compile(r'```.*?```|\$\$.*?\$\$|(?<!`)`(?P<code>[^`\n]+)`(?!`)|!?\[[^\]\n]*\]\([^)\n]*\)', re.S)
 
 def markdown(s, nb=Path(cfg.readme_nb)):
@@ -131,6 +131,10 @@ def buttons(path):
 _tags = {('echo','false'): 'remove-input', ('output','false'): 'remove-output', ('include','false'): 'remove-cell', ('code-fold','true'): 'hide-input'}
 _widget = 'application/vnd.jupyter.widget-view+json'
 
+def breakable(html):
+    "Data frames of `html` whose headings may be broken after an underscore, so that wide tables fit the page"
+    return re.sub(r'(?s)<th\b.*?</th>', lambda m: m[0].replace('_', '_<wbr>'), html)
+
 def code(c, nb):
     "Turn the directives of the code cell `c` into metadata for myst-nb and Markdown outputs into MyST, fold imports, drop progress bars"
     if only_imports(c): c.source = f'#| code-fold: true\n#| code-summary: Imports\n{c.source}'
@@ -138,6 +142,7 @@ def code(c, nb):
     c.source = re.sub(r'^#\|.*\n?', '', c.source, flags=re.M)
     c.outputs = [o for o in c.get('outputs', []) if _widget not in o.get('data', {})]
     for d in (o.data for o in c.outputs if 'text/markdown' in o.get('data', {})): d['text/markdown'] = markdown(at_home(d['text/markdown'], nb), nb)
+    for d in (o.data for o in c.outputs if 'text/html' in o.get('data', {})): d['text/html'] = breakable(''.join(d['text/html']))
     widths = [o.metadata['image/png']['width'] for o in c.outputs if 'image/png' in o.get('metadata', {})]
     caption = ds.get('fig-cap')
     image = dict(alt=ds.get('fig-alt') or caption or 'Figure', **({'width': f'{widths[0]}px'} if widths else {}))
@@ -156,7 +161,7 @@ def convert(path):
             cells.insert(at if c.get('has_sd') else len(cells), mk_cell(f'```{{eval-rst}}\n{autodoc(shown[c.id], own, shown.values())}\n```', 'markdown'))
             continue
         if c.cell_type=='code': code(c, path)
-        else: c.source = markdown(_own_badge.sub('', c.source), path)
+        else: c.source = markdown(own_badge.sub('', c.source), path)
         at = len(cells)
         cells.append(c)
     nb.cells = cells[:1] + [buttons(path)] + cells[1:]

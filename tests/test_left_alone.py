@@ -85,11 +85,17 @@ def test_left_alone(kind, use):
     assert torch.equal(torch.get_rng_state(), random)
     if kind=='hooked': assert model.seen and not any(model.seen) or use=='tuned'
 
+def compiled_inside():
+    model = Plain()
+    model.second = torch.compile(model.second, backend='eager')
+    return model
+
 def test_same_answers():
-    "However a model is wrapped, and whatever its mode"
+    "However a model is wrapped or compiled, in whole or in part, and whatever its mode"
     expected = tm.outputs(Plain(), (images,y), progress=False)
-    for kind in set(makers)-{'half'}:
-        found = tm.outputs(makers[kind](), (images,y), progress=False)
+    for kind,make in (makers|dict(compiled_inside=compiled_inside)).items():
+        if kind=='half': continue
+        found = tm.outputs(make(), (images,y), progress=False)
         np.testing.assert_array_equal(found.logits, expected.logits, err_msg=kind)
         np.testing.assert_array_equal(found.features, expected.features, err_msg=kind)
 

@@ -7,7 +7,9 @@ import pytest
 import torch
 from scipy.special import digamma, gammaln, softmax
 from transfer_metrics.transferability.leep import label_entropy
-from transfer_metrics.transferability.pactran import pactran_dirichlet, pactran_gamma, pactran_gauss
+from transfer_metrics.transferability.pactran_dirichlet import pactran_dirichlet
+from transfer_metrics.transferability.pactran_gamma import pactran_gamma
+from transfer_metrics.transferability.pactran_gauss import pactran_gauss
 
 r = np.random.default_rng(0)
 X,y = r.normal(size=(12,4)),np.arange(12)%3

@@ -7,7 +7,8 @@ import torch
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from transfer_metrics.stats import (
-    kendall, linear_fit, pearson, recall_at_k, regret_at_k, relative_top_k, spearman, weighted_kendall)
+    all_statistics, bootstrap_interval, kendall, linear_fit, pearson, recall_at_k, regret_at_k, relative_top_k, spearman, stability,
+    weighted_kendall)
 
 correlations = pearson,spearman,kendall,weighted_kendall
 picks = regret_at_k,relative_top_k,recall_at_k
@@ -78,6 +79,40 @@ def test_order_of_rows(f):
     assert f(frame.score, mixed.accuracy)==e
     def without_names(frame): return f(frame.score.to_numpy(), frame.accuracy.to_numpy())
     assert without_names(mixed)==without_names(frame)
+
+@pytest.mark.parametrize('ties', [False,True])
+@pytest.mark.parametrize('k', [1,3,8])
+@pytest.mark.parametrize('f', picks)
+def test_picks_of_draws(f, k, ties):
+    "What is said of how often each model is drawn is what is said of the rows that are drawn, one draw after the other"
+    rng = np.random.default_rng(k)
+    s,a = rng.integers(1, 5, size=(2,8))/5 if ties else rng.random((2,8))
+    run = dict(n_boot=100, interval='percentile')
+    one_by_one = bootstrap_interval(lambda s, a: point(f, s, a, k=k), s, a, **run)
+    e = f(s, a, k=k, **run)
+    assert_allclose([e.value,e.lo,e.hi], [one_by_one.value,one_by_one.lo,one_by_one.hi], atol=1e-12)
+
+def test_stability_of_draws():
+    "The same of several set-ups, whose order may be undefined in a draw"
+    setups = np.random.default_rng(0).integers(3, size=(4,5)).astype(float)
+    def mean_tau(*rows): return np.mean([point(kendall, rows[i], rows[j]) for i in range(4) for j in range(i)])
+    run = dict(n_boot=200, interval='percentile')
+    one_by_one = bootstrap_interval(mean_tau, *setups, **run)
+    e = stability(setups, **run)
+    assert e.undefined==one_by_one.undefined>0
+    assert_allclose([e.value,e.lo,e.hi], [one_by_one.value,one_by_one.lo,one_by_one.hi], atol=1e-12)
+
+@pytest.mark.parametrize('perfect', [False,True])
+def test_all_statistics(perfect):
+    "Those of one draw for all are those of each function, also of a perfect order, and whatever the order of the rows"
+    frame = sixteen_models()
+    if perfect: frame['score'] = frame.accuracy
+    mixed = frame.sample(frac=1, random_state=0)
+    found = all_statistics(mixed.score, mixed.accuracy, ks=[2], n_boot=500)
+    for name,f in zip(('pearson','spearman','kendall','weighted_kendall'), correlations, strict=True):
+        assert found[name]==f(frame.score, frame.accuracy, n_boot=500)
+    for name,f in zip(('regret','relative_top','recall'), picks, strict=True):
+        assert found[f'{name}@2']==f(frame.score, frame.accuracy, k=2, n_boot=500)
 
 @pytest.mark.parametrize('f', [*correlations, *picks])
 def test_seed(f):

@@ -76,6 +76,24 @@ def test_light_work_stays_light():
         assert not heavy&tops, what
         if what not in ('curve','rank','scores'): assert 'torch' not in tops, what
 
+passes = '''
+import sys, torch, transfer_metrics as tm
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 3))
+data = torch.rand(20, 1, 8, 8), torch.arange(20)%3
+out = tm.outputs(model, data, progress=False)
+tm.score_models(dict(model=model), data, progress=False)
+tm.rotation_invariance(model, data[0], progress=False)
+assert out.features.shape==(20,144)
+print('torch._dynamo' in sys.modules)
+'''
+
+def test_passes_load_no_compiler():
+    "Reading a network does not make torch load its compiler, which takes two seconds"
+    done = subprocess.run([sys.executable, '-c', passes], capture_output=True, text=True, check=True)
+    assert done.stdout.split()==['False']
+
 # Data that ships outside of `datasets/tables`, and the licence beside it; the curves and shifts were measured by this project
 data = {'datasets/cifar101_predictions.npz': 'datasets/CIFAR-10.1-LICENSE', 'datasets/digits_disjoint.csv': None, 'datasets/digits_noisy.csv': None,
         'datasets/cifar10_shifts.csv.gz': None}

@@ -12,6 +12,7 @@ from . import distributed as distributed
 from . import estimators as estimators
 from . import experiments as experiments
 from . import folds as folds
+from . import head_inputs as head_inputs
 from . import head_samples as head_samples
 from . import head_steps as head_steps
 from . import heads as heads
@@ -21,6 +22,7 @@ from . import learning_curves as learning_curves
 from . import libraries as libraries
 from . import linalg as linalg
 from . import logistic as logistic
+from . import logits as logits
 from . import loss_data as loss_data
 from . import model_names as model_names
 from . import model_selection as model_selection
@@ -34,6 +36,7 @@ from . import plots as plots
 from . import pooling as pooling
 from . import progress as progress
 from . import public as public
+from . import reader as reader
 from . import reading as reading
 from . import running as running
 from . import samples as samples
@@ -153,9 +156,9 @@ from .transferability.logme import logme as logme
 from .transferability.nce import nce as nce
 from .transferability.nleep import nleep as nleep
 from .transferability.otce import otce as otce
-from .transferability.pactran import pactran_dirichlet as pactran_dirichlet
-from .transferability.pactran import pactran_gamma as pactran_gamma
-from .transferability.pactran import pactran_gauss as pactran_gauss
+from .transferability.pactran_dirichlet import pactran_dirichlet as pactran_dirichlet
+from .transferability.pactran_gamma import pactran_gamma as pactran_gamma
+from .transferability.pactran_gauss import pactran_gauss as pactran_gauss
 from .transferability.parc import parc as parc
 from .transferability.sfda import sfda as sfda
 from .transferability.transrate import transrate as transrate

@@ -56,7 +56,6 @@ from .judgement import Facts as Facts
 from .judgement import facts_of as facts_of
 from .judgement import judge as judge
 from .judgement import Judgement as Judgement
-from .judgement import known_accuracy as known_accuracy
 from .judgement import plot_estimates as plot_estimates
 from .label_free import heads_by_task as heads_by_task
 from .label_free import label_free_metrics as label_free_metrics

@@ -21,10 +21,10 @@ from ..estimators import is_estimator
 from ..models import forward
 from ..registry import Metric, result_frame
 from ..state import MeanState, State, state_of
-from ..stats import Estimate
+from ..stats import Estimate, accuracy_interval
 from .estimates import AccuracyEstimate, Kept, accuracy_columns, accuracy_estimates
 from .estimates import by_line, estimate_row, labelled_outputs
-from .judgement import fact_rows, facts_of, judge, known_accuracy
+from .judgement import fact_rows, facts_of, judge
 from .label_free import heads_by_task, of_images, wanted_metrics
 from .prediction import TransformHead
 from .views import jigsaws, permutations as listed_permutations, rotations
@@ -168,15 +168,19 @@ def _as_it_says(rows, n):
         value = r.state.value()
         yield dict(model='', metric=k, value=value, n=n, unit=m.unit, higher_is_better=m.higher_is_better)
 
-def _right_row(out, run):
+def _right_row(out, coverage):
     "Interval of the accuracy, where labels tell it"
-    e = known_accuracy(out, **run)
+    right = float((out.predicted==out.labels).mean())
+    e = accuracy_interval(right, len(out), coverage)
     said = AccuracyEstimate(e, Estimate(math.nan), 0., 'a fact, no estimate')
     return {'accuracy': said}
 
-def _judgement(table, out, source, seed):
+def _judgement(table, out, source, run):
     "What the estimates say together"
-    facts = [] if source is None else list(fact_rows(facts_of(out, source, seed=seed), len(out), model='', data=''))
+    facts:Iterable[dict] = ()
+    if source is not None:
+        found = facts_of(out, source, seed=run['seed'])
+        facts = fact_rows(found, len(out), coverage=run['coverage'], model='', data='')
     judged, = judge(result_frame([*table, *facts], accuracy_columns))
     return str(judged)
 
@@ -185,10 +189,10 @@ def _estimated(rows, kept, source, n, fits, prior, run):
     out = kept.outputs()
     names = [k for k,r in rows.items() if of_images(r.metric)]
     estimates = accuracy_estimates(out, source, names, prior=prior, fits=fits, **run) if names else {}
-    if 'accuracy' in rows: estimates |= _right_row(out, run)
+    if 'accuracy' in rows: estimates |= _right_row(out, run['coverage'])
     table = list(_described(rows, estimates, n, fits, run['coverage']))
     frame = result_frame(table, (*accuracy_columns,'higher_is_better'))
-    frame.attrs['judgement'] = _judgement(table, out, source, run['seed'])
+    frame.attrs['judgement'] = _judgement(table, out, source, run)
     return frame
 
 def _told(known):

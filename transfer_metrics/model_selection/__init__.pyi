@@ -12,7 +12,6 @@ from .chance import chance as chance
 from .chance import table_bias as table_bias
 from .consensus import aggregate as aggregate
 from .feature_selection import select_features as select_features
-from .groups import accuracy_interval as accuracy_interval
 from .groups import score_groups as score_groups
 from .groups import uncertainty as uncertainty
 from .groups import with_intervals as with_intervals

@@ -20,7 +20,7 @@ from ..checks import number
 from .sample_groups import in_groups
 from ..registry import Metric
 from ..state import State
-from ..stats import Estimate, jackknife_error, t_interval, within
+from ..stats import Estimate, jackknife_error, t_interval, unmoved, within
 
 # %% ../../nbs/model_selection/14_intervals.ipynb #c1868ffe
 def _without(state:State, parts:list, rows:Callable) -> Iterator[float]:
@@ -72,14 +72,17 @@ class Jackknife:
 
     def interval(self,
         coverage:float=.95, # Nominal coverage
-    ) -> Estimate: # The score and the ends, which stay in its range; these are nan where a value is infinite
-        "Where the mean score of as many samples lies"
+    ) -> Estimate: # The score and the ends, which stay in its range; these are nan where there is no interval
+        "Where the mean score of as many samples lies; unknown if a value is infinite or the same without any group"
+        if unmoved(self.value, self.error): return Estimate(self.value, coverage=coverage, n=self.n)
         lo,hi = t_interval(self.value, self.error, len(self.without)-1, coverage=coverage)
         lo,hi = within(lo, hi, self.range)
         return Estimate(self.value, float(lo), float(hi), coverage, self.n)
 
     def __repr__(self):
         size = f'{self.n:,} samples in {len(self.without)} groups'
+        if unmoved(self.value, self.error):
+            return f'{self.metric} {self.value:.3f}; no interval, since it is the same without any group ({size})'
         return f'{self.metric} {self.interval()}; {self.corrected:.3f} without bias ({size})'
 
 # %% ../../nbs/model_selection/14_intervals.ipynb #1e58890f

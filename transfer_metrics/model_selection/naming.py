@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from os import PathLike
 from typing import Any
+from torch import nn
 from ..model_names import library_of, short_name
 from ..models import Outputs
 
@@ -54,7 +55,10 @@ def _own_name(m):
     if library_of(m): return short_name(m)
     return getattr(m, 'name', '') or type(m).__name__
 
-def _is_one(models): return isinstance(models, (str,PathLike)) or not isinstance(models, Iterable)
+def _is_one(models):
+    "Whether it is a model by itself; a network may be iterable, its layers are no models, nor are the rows of an array"
+    if isinstance(models, nn.Module): return not isinstance(models, nn.ModuleList)
+    return isinstance(models, (str,PathLike)) or hasattr(models, 'shape') or not isinstance(models, Iterable)
 
 def _in_a_row(models):
     "Name and model of each; a name is that of the outputs or of the class"

@@ -13,55 +13,60 @@ from typing import Any
 import numpy as np
 
 # %% ../../nbs/model_selection/07_point_names.ipynb #296453c3
-def _overlap(a, b):
-    "Whether two boxes share a point"
-    left,bottom,right,top = a
-    if right<=b[0] or b[2]<=left: return False
-    return bottom<b[3] and b[1]<top
+def _shared(a, b):
+    "Area that two boxes share"
+    across = min(a[2], b[2])-max(a[0], b[0])
+    up = min(a[3], b[3])-max(a[1], b[1])
+    return max(across, 0)*max(up, 0)
 
-_lines = 0,.8,-.8,1.6,-1.6,2.4,-2.4 # up or down by so many heights of the text
+_lines = 0,.8,-.8,1.2,-1.2,2,-2,2.8,-2.8 # up or down by so many heights of the text
 
-def _boxes(u, v, w, h):
-    "Where a text of `w` x `h` pixels may stand beside a point, the best place first"
+def _boxes(u, v, w, h, gap):
+    "Where a text of `w` x `h` pixels may stand beside, above or below a point, the best place first"
     for line in _lines:
         middle = v+line*h
         bottom,top = middle-h/2,middle+h/2
-        for left in (u+6,u-6-w):
+        lefts = [u+gap,u-gap-w]
+        if abs(line)>1: lefts.append(u-w/2)
+        for left in lefts:
             yield left,bottom,left+w,top
 
-def _free_box(boxes, taken, x0, x1):
-    "The first box that hides nothing and lies between `x0` and `x1`, or else the first"
+def _inside(box, border):
+    "Whether a box lies in another"
+    left,bottom,right,top = box
+    x0,y0,x1,y1 = border
+    return x0<=left and right<=x1 and y0<=bottom and top<=y1
+
+def _best_box(boxes, taken, border):
+    "Of the boxes inside the border the first that hides nothing, or else the one that hides least"
     boxes = list(boxes)
-    for box in boxes:
-        left,_,right,_ = box
-        if left<x0 or right>x1: continue
-        if not any(_overlap(box, t) for t in taken): return box
-    return boxes[0]
+    inside = [o for o in boxes if _inside(o, border)]
+    def hidden(box): return sum(_shared(box, t) for t in taken)
+    return min(inside or boxes, key=hidden)
 
 # %% ../../nbs/model_selection/07_point_names.ipynb #055c40cc
 def name_points(
-    ax:Any, # Axes, with points and limits as they will be
+    ax:Any, # Axes, with points, labels and limits as they will be
     x:Iterable[float], # Of the points
     y:Iterable[float], # Of the points
     names:Sequence[str], # One for each point
     *,
     size:float=7, # Of the type, in points
 ) -> None: # Nothing; the names are in the figure
-    "Write names beside points, each where it hides no point and no other name"
+    "Write names beside points, each where it hides no point and no other name, or as little of them as can be"
     ax.figure.canvas.draw()
     scale = ax.figure.dpi/72 # pixels a point of type
-    height = 1.25*size*scale
-    letter = .62*size*scale
     points = np.c_[x, y]
     dots = ax.transData.transform(points)
-    taken = list(np.c_[dots-4, dots+4])
+    radius = 3*scale
+    taken = list(np.c_[dots-radius, dots+radius])
     depth = -dots[:,1]
-    look = dict(textcoords='offset points', fontsize=size)
+    look = dict(textcoords='offset points', fontsize=size, va='bottom')
     for i in np.argsort(depth, kind='stable'):
-        dot = dots[i]
-        width = letter*len(names[i])
-        boxes = _boxes(dot[0], dot[1], width, height)
-        box = _free_box(boxes, taken, ax.bbox.x0, ax.bbox.x1)
+        text = ax.annotate(names[i], points[i], xytext=(0,0), **look)
+        drawn = text.get_window_extent()
+        boxes = _boxes(*dots[i], drawn.width, drawn.height, gap=4*scale)
+        box = _best_box(boxes, taken, ax.bbox.extents)
         taken.append(box)
-        offset = box[:2]-dot
-        ax.annotate(names[i], points[i], xytext=offset/scale, **look)
+        offset = box[:2]-dots[i]
+        text.set_position(offset/scale)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from functools import partial
-from itertools import chain, product
+from itertools import chain
 from os import PathLike
 from typing import Any
 import numpy as np
@@ -128,6 +128,13 @@ def _refuse_one_class(rows):
     why = rows.error[rows.error.str.contains(alone, regex=False)]
     if len(why) and (rows.error!='').all(): raise ValueError(why.iloc[0].removeprefix('ValueError: '))
 
+def _no_names_of_metrics(loader):
+    "Refuse metrics in the place of the data, where names would pass for labels"
+    names = loader.split(',') if isinstance(loader, str) else loader
+    if not isinstance(names, list|tuple) or not names: return
+    if not all(isinstance(o, str) and o.strip() in applicable() for o in names): return
+    raise ValueError(f'`loader` must be labelled data, got names of metrics, {loader!r}; write metrics={loader!r}')
+
 def score_models(
     models:Mapping|Iterable, # By name, or a list: `nn.Module`, `Outputs`, a dict (arrays, layers), a path, a function
     loader:Any=None, # Labelled data for `outputs`, or labels for those that have none; or a mapping of such by model
@@ -164,6 +171,7 @@ def score_models(
     0    sure   leep  0.000  3
     1  unsure   leep -0.385  3
     """
+    _no_names_of_metrics(loader)
     named = named_models(models)
     fs = metric_functions(metrics)
     if interval is not None: number(interval, 'interval', 0, 1, '()')
@@ -346,33 +354,41 @@ def plot_ranking(
     return ax
 
 # %% ../../nbs/model_selection/01_ranking.ipynb #013309e9
-_correlations = 'pearson','spearman','kendall','weighted_kendall'
-_choices = dict(regret=stats.regret_at_k, relative_top=stats.relative_top_k, recall=stats.recall_at_k)
+def _some(names):
+    "The first few names of many"
+    few = ', '.join(map(repr, names[:3]))
+    return few+', ...' if len(names)>3 else few
 
-def _each_once(accuracy):
-    "What each model reached, by name"
+def _reached(accuracy, scores):
+    "Accuracies by model; a warning of names that differ, and of fractions among percentages"
+    if not isinstance(accuracy, (Mapping,pd.Series)):
+        raise ValueError('`accuracy` must be the accuracy of each model by name, a dict or a Series, got '
+                         f'{type(accuracy).__name__}')
     if isinstance(accuracy, pd.Series) and not accuracy.index.is_unique:
-        name,times = next(iter(accuracy.index.value_counts().items()))
+        name = accuracy.index[accuracy.index.duplicated()][0]
+        times = (accuracy.index==name).sum()
         raise ValueError(f'`accuracy` must name each model once, got {times} of {name!r}')
-    return pd.Series(dict(accuracy), dtype=float)
+    reached = pd.Series(dict(accuracy), dtype=float)
+    scored = list(dict.fromkeys(scores.model))
+    unknown = [k for k in reached.index if k not in scored]
+    left_out = [k for k in scored if k not in reached.index]
+    if unknown and left_out:
+        warnings.warn(f'`accuracy` names models without scores ({_some(unknown)}) and lacks some that have scores '
+                      f'({_some(left_out)}): they are left out; are names spelt differently?', stacklevel=3)
+    if reached.max()>1.5 and ((reached>0) & (reached<=1)).any():
+        warnings.warn(f'`accuracy` goes from {reached.min():g} to {reached.max():g}: if fractions stand among '
+                      'percentages, write all in one unit', stacklevel=3)
+    return reached
 
 def _joined(scores, accuracy, name):
     "Signed score (higher is better) and accuracy of the models that have both"
     score = score_table(scores)[name]*direction(name)
-    reached = _each_once(accuracy)
-    both = pd.concat(dict(score=score, accuracy=reached), axis=1, join='inner')
+    both = pd.concat(dict(score=score, accuracy=accuracy), axis=1, join='inner')
     both = both.dropna()
     if len(both)>1: return both
     raise ValueError(f'`accuracy` must name at least two models that have the score {name!r}, got {len(both)}')
 
 def _interval(e): return e.value,e.lo,e.hi
-
-def _all_statistics(ks):
-    "By name; those of the best `k` for each in `ks`"
-    found = {s: getattr(stats, s) for s in _correlations}
-    for k,s in product(ks, _choices):
-        found[f'{s}@{k}'] = partial(_choices[s], k=k)
-    return found
 
 def agreement(
     scores:pd.DataFrame, # As of `score_models`
@@ -395,15 +411,15 @@ def agreement(
     {'spearman': 0.5, 'regret@1': 0.1}
     """
     ks = list(k)
-    options = dict(coverage=coverage, n_boot=n_boot, seed=seed)
+    names = list(score_table(scores))
+    accuracy = _reached(accuracy, scores)
+    options:dict[str,Any] = dict(coverage=coverage, n_boot=n_boot, seed=seed)
     rows = []
-    for name in score_table(scores):
+    for name in names:
         d = _joined(scores, accuracy, name)
         n = len(d)
-        found = _all_statistics([o for o in ks if o<=n])
-        for s,f in found.items():
-            e = f(d.score, d.accuracy, **options)
-            rows.append((name, s, *_interval(e), n))
+        found = stats.all_statistics(d.score, d.accuracy, ks=[o for o in ks if o<=n], **options)
+        rows += [(name, s, *_interval(e), n) for s,e in found.items()]
     return pd.DataFrame(rows, columns=['metric','statistic','value','lo','hi','n'])
 
 # %% ../../nbs/model_selection/01_ranking.ipynb #dd553861
@@ -425,14 +441,15 @@ def plot_agreement(
     """
     names = list(score_table(scores))
     name = one_of(metric or names[0], 'metric', names)
+    accuracy = _reached(accuracy, scores)
     d = _joined(scores, accuracy, name)
     x = d.score*direction(name)
     ax = axes(ax, figsize=(5.4,3.6))
     ax.plot(x, d.accuracy, 'o', color=color or color_of(name))
     ax.margins(x=.12, y=.1)
-    name_points(ax, x, d.accuracy, d.index)
     ax.set(xlabel=label_of(name), ylabel='accuracy')
     rho = stats.spearman(d.score, d.accuracy)
     text = value_text(*_interval(rho))
     ax.set_title(f'Spearman {text}', fontsize=9)
+    name_points(ax, x, d.accuracy, d.index)
     return ax

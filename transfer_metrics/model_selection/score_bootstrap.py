@@ -23,7 +23,7 @@ from .sample_groups import Grouped, in_groups
 from ..progress import tqdm
 from ..registry import Metric
 from ..state import MomentState, State
-from ..stats import Estimate, drawn, from_resamples, within
+from ..stats import Estimate, drawn, from_resamples, unmoved, within
 
 # %% ../../nbs/model_selection/18_score_bootstrap.ipynb #42a7f1ac
 def _aligned(of:Grouped) -> tuple[MomentState,list[Moments]]:
@@ -132,8 +132,9 @@ class ScoreBootstrap:
 
     def interval(self,
         coverage:float=.95, # Nominal coverage
-    ) -> Estimate: # The score and the ends, which stay in its range; these are nan where a value is infinite
-        "Where the mean score of as many samples lies"
+    ) -> Estimate: # The score and the ends, which stay in its range; these are nan where there is no interval
+        "Where the mean score of as many samples lies; unknown if a value is infinite or the same in all resamples"
+        if unmoved(self.value, self.error): return Estimate(self.value, coverage=coverage, n=self.n)
         with np.errstate(invalid='ignore'): around = self.resamples-self.resamples.mean()+self.value
         facts:dict[str,Any] = dict(n=self.groups, coverage=coverage, interval='expanded')
         found = from_resamples(self.value, around, **facts)
@@ -142,6 +143,8 @@ class ScoreBootstrap:
 
     def __repr__(self):
         size = f'{self.n:,} samples in {self.groups} groups, {len(self.resamples):,} resamples'
+        if unmoved(self.value, self.error):
+            return f'{self.metric} {self.value:.3f}; no interval, since it is the same in all resamples ({size})'
         return f'{self.metric} {self.interval()}; {self.corrected:.3f} without bias ({size})'
 
 # %% ../../nbs/model_selection/18_score_bootstrap.ipynb #3c15002b

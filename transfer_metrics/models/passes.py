@@ -21,7 +21,8 @@ from .lending import frozen
 from .saved import softmax_of
 from .watching import checked_features, labels_in_batch, need_finite, watched_modules
 from ..progress import tqdm
-from ..reading import Reader, call_with
+from ..reader import Reader
+from ..reading import call_with
 from ..running import Way
 from ..samples import Samples
 
@@ -99,7 +100,7 @@ class _Pass(NamedTuple):
     way: Way
     dtype: torch.dtype|None # of logits
 
-    def settled(self): return self.reader.has_logits is not None
+    def settled(self): return self.reader.is_settled()
 
     def look(self, batch, view, j):
         "View `j` of a batch, seen by the model where it is"

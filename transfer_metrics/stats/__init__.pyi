@@ -6,12 +6,17 @@ from .correlations import rank_estimate as rank_estimate
 from .correlations import row_pearson as row_pearson
 from .correlations import row_ranks as row_ranks
 from .correlations import row_spearman as row_spearman
+from .correlations import row_sums as row_sums
+from .correlations import sign_matrix as sign_matrix
 from .correlations import spearman as spearman
 from .correlations import spearman_at as spearman_at
+from .correlations import with_open_end as with_open_end
+from .estimate import accuracy_interval as accuracy_interval
 from .estimate import Estimate as Estimate
 from .estimate import from_resamples as from_resamples
 from .estimate import jackknife_error as jackknife_error
 from .estimate import t_interval as t_interval
+from .estimate import unmoved as unmoved
 from .estimate import within as within
 from .line import linear_fit as linear_fit
 from .line import LinearFit as LinearFit
@@ -20,6 +25,7 @@ from .matching import as_floats as as_floats
 from .matching import canonical as canonical
 from .matching import model_numbers as model_numbers
 from .matching import row_names as row_names
+from .picking import all_statistics as all_statistics
 from .picking import of_draws as of_draws
 from .picking import recall_at_k as recall_at_k
 from .picking import regret_at_k as regret_at_k
@@ -34,6 +40,5 @@ from .resampling import resample as resample
 from .stability import stability as stability
 from .taus import kendall as kendall
 from .taus import kendall_at as kendall_at
-from .taus import weighted_by_both_at as weighted_by_both_at
 from .taus import weighted_kendall as weighted_kendall
 from .taus import weighted_kendall_at as weighted_kendall_at

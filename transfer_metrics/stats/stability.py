@@ -8,30 +8,28 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/stats/stability.html.m
 __all__ = ['stability']
 
 # %% ../../nbs/stats/08_stability.ipynb #c9ebc04d
-from collections.abc import Iterator
 import numpy as np
 from ..core import ArrayLike
-from .correlations import dense_places
+from .correlations import dense_places, row_sums
 from .estimate import Estimate
 from .matching import as_floats, canonical, row_names
-from .resampling import on_rows, resample
+from .resampling import resample
 
 # %% ../../nbs/stats/08_stability.ipynb #029b31d3
-def _pair_signs(v) -> Iterator[np.ndarray]:
-    "Signs of the differences of rows, `v` being `[b, m, s]`: of those next to each other, those two apart ..."
-    for apart in range(1, v.shape[1]):
-        differences = v[:,apart:]-v[:,:-apart]
-        yield np.sign(differences)
-
-def _stability(v):
-    "Mean tau-b over pairs of columns, for models in rows, shape `[b, m, s]`"
-    s = v.shape[2]
-    squares = sum((o*o).sum(1) for o in _pair_signs(v))
-    norms = np.sqrt(squares)[:,None]
-    def length(o): return ((o/norms).sum(-1)**2).sum(-1)
-    with np.errstate(invalid='ignore'): together = sum(map(length, _pair_signs(v)))
-    n_pairs = s*(s-1)
-    return (together-s)/n_pairs
+def _stability_at(v):
+    "Mean tau-b over pairs of columns, for models in rows, shape `[m, s]`, as a statistic of counts"
+    m,s = v.shape
+    i,j = np.triu_indices(m, 1)
+    signs = np.sign(v[i]-v[j])
+    untied = signs*signs
+    def of(counts):
+        c = counts.astype(float)
+        pairs = c[:,i]*c[:,j] # how often each pair is drawn
+        norms = np.sqrt(pairs@untied)
+        with np.errstate(all='ignore'): together = (1/norms)@signs.T
+        squares = row_sums(pairs, together, together)
+        return (squares-s)/(s*(s-1))
+    return of
 
 def _setups(scores_by_setup):
     "Names of the models, and the scores `[s, m]`, checked"
@@ -59,5 +57,7 @@ def stability(
     names,v = _setups(scores_by_setup)
     models = np.stack([dense_places(o) for o in v], 1)
     order = canonical(models, names=names)
-    at = on_rows(_stability, [models[order]], True)
-    return resample(at, len(models), n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
+    m = len(models)
+    few = max(1, 2**18//m**2) # each has a number for each pair
+    at = _stability_at(models[order])
+    return resample(at, m, n_boot=n_boot, coverage=coverage, seed=seed, interval=interval, at_once=few)

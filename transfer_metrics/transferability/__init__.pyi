@@ -27,9 +27,9 @@ from .nleep import nleep as nleep
 from .nleep import responsibilities as responsibilities
 from .otce import fit_otce as fit_otce
 from .otce import otce as otce
-from .pactran import pactran_dirichlet as pactran_dirichlet
-from .pactran import pactran_gamma as pactran_gamma
-from .pactran import pactran_gauss as pactran_gauss
+from .pactran_dirichlet import pactran_dirichlet as pactran_dirichlet
+from .pactran_gamma import pactran_gamma as pactran_gamma
+from .pactran_gauss import pactran_gauss as pactran_gauss
 from .parc import parc as parc
 from .precise_head import Fit as Fit
 from .precise_head import precise_head as precise_head
@@ -40,6 +40,7 @@ from .turns import book as book
 from .turns import Booked as Booked
 from .turns import class_blocks as class_blocks
 from .turns import log_gamma_gap as log_gamma_gap
+from .turns import most_prior as most_prior
 from .turns import prior_and_start as prior_and_start
 from .turns import settle as settle
 from .turns import thinned as thinned
