@@ -177,10 +177,10 @@ def _right_row(out, coverage):
 
 def _judgement(table, out, source, run):
     "What the estimates say together"
-    facts:list[dict] = []
+    facts:Iterable[dict] = ()
     if source is not None:
         found = facts_of(out, source, seed=run['seed'])
-        facts = list(fact_rows(found, len(out), coverage=run['coverage'], model='', data=''))
+        facts = fact_rows(found, len(out), coverage=run['coverage'], model='', data='')
     judged, = judge(result_frame([*table, *facts], accuracy_columns))
     return str(judged)
 

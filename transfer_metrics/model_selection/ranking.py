@@ -386,8 +386,6 @@ def _joined(scores, accuracy, name):
 
 def _interval(e): return e.value,e.lo,e.hi
 
-
-
 def agreement(
     scores:pd.DataFrame, # As of `score_models`
     accuracy:Mapping|pd.Series, # Accuracy that each model reaches, by name

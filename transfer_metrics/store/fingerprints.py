@@ -24,12 +24,14 @@ _libraries = ('torch torchvision numpy pandas PIL sklearn timm transformers toke
               'datasets pyarrow')
 _foreign = {*sys.stdlib_module_names, *_libraries.split()} # whose classes and functions count by name
 
+# Compiled code cannot change, reading it is slow, and each key asks for that of the same functions.
+@lru_cache(maxsize=2**12)
 def _code(c):
-    "Instructions, names and constants of compiled code, without its place in a file"
+    "Fingerprint of the instructions, names and constants of compiled code, without its place in a file"
     constants = [_code(k) if isinstance(k, types.CodeType) else k for k in c.co_consts]
-    return [c.co_code, c.co_names, constants]
+    return fingerprint(c.co_code, c.co_names, constants)
 
-@lru_cache(maxsize=2**12)   # reading instructions is slow, and each key asks for those of the same functions
+@lru_cache(maxsize=2**12)
 def _names(c, kinds=('LOAD_GLOBAL','LOAD_NAME')):
     "Names that compiled code looks up in its module, those of functions inside it too"
     nested = [k for k in c.co_consts if isinstance(k, types.CodeType)]
