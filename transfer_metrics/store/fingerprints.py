@@ -106,12 +106,21 @@ def _class(c):
     return [c.__qualname__, c.__bases__, methods, constants]
 
 # %% ../../nbs/store/02_fingerprints.ipynb #83954cef
+def _settings(m):
+    "What a module holds beside weights and modules: numbers, words, functions, tensors that are not saved, hooks"
+    def tells(k, v): return k!='training' and not k.startswith('_') and (_is_telling(v) or isinstance(v, Tensor))
+    kept = {k: v for k,v in sorted(vars(m).items()) if tells(k, v)}
+    unsaved = {k: m._buffers[k] for k in sorted(m._non_persistent_buffers_set)}
+    hooks = [*m._forward_pre_hooks.values()],[*m._forward_hooks.values()]
+    return [kept, unsaved, hooks]
+
 def _network(m):
     "What the outputs of a network depend on"
     classes = {type(o) for o in m.modules()}
     own = [c for c in classes if _root(c)!='torch']
     own.sort(key=lambda c: (c.__qualname__, c.__module__))
-    return [repr(m), m.state_dict(), own]
+    settings = [_settings(o) for o in m.modules()]
+    return [repr(m), m.state_dict(), own, settings]
 
 def _any(o):
     "What tells an object of any class from others"
