@@ -7,6 +7,7 @@ sys.path[:0] = [str(here), str(here.parent)]
 from areas import also_called, areas, captions, inner, start  # noqa: E402
 from nbdev_sphinx import cfg, convert_all, docstring, external, source_url as linkcode_resolve  # noqa: E402, F401
 from page_head import head  # noqa: E402
+from page_text import write_texts  # noqa: E402
 from search_index import no_own_index, write_index  # noqa: E402
 from stubs import contract  # noqa: E402
 from transfer_metrics.public import listed  # noqa: E402
@@ -52,3 +53,4 @@ def setup(app):
     app.connect('html-page-context', head)
     app.connect('builder-inited', no_own_index)
     app.connect('build-finished', lambda app, error: error or write_index(app, also_called))
+    app.connect('build-finished', lambda app, error: error or write_texts(app.outdir, areas, start, inner))

@@ -75,7 +75,7 @@ def xref(code, own, ours, theirs, literal):
     return theirs.format(code, url) if url else literal.format(code)
 
 _badge = re.compile(r'\[!\[Open In Colab\]\([^)]*\)\]\(([^)]*)\)')
-_own_badge = re.compile(rf'\A{_badge.pattern}\s*')   # the buttons below the title say the same
+own_badge = re.compile(rf'\A{_badge.pattern}\s*')   # the buttons below the title say the same
 _markup = re.compile(r'```.*?```|\$\$.*?\$\$|(?<!`)`(?P<code>[^`\n]+)`(?!`)|!?\[[^\]\n]*\]\([^)\n]*\)', re.S)
 
 def markdown(s, nb=Path(cfg.readme_nb)):
@@ -161,7 +161,7 @@ def convert(path):
             cells.insert(at if c.get('has_sd') else len(cells), mk_cell(f'```{{eval-rst}}\n{autodoc(shown[c.id], own, shown.values())}\n```', 'markdown'))
             continue
         if c.cell_type=='code': code(c, path)
-        else: c.source = markdown(_own_badge.sub('', c.source), path)
+        else: c.source = markdown(own_badge.sub('', c.source), path)
         at = len(cells)
         cells.append(c)
     nb.cells = cells[:1] + [buttons(path)] + cells[1:]

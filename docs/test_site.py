@@ -1,5 +1,6 @@
 "The built site in a browser: `sphinx-build -W --keep-going docs _docs/html`, then `python -m pytest docs/test_site.py`"
 import json
+import re
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +16,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 import transfer_metrics as tm
+from transfer_metrics.cli.main import all_commands
+from transfer_metrics.pages import site as public_address
 
 root = Path(__file__).parent.parent/'_docs/html'
 flags = '--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync'
@@ -230,6 +233,26 @@ def test_links(site, visited):
     assert not {o: page for o,page in links.items() if status(urldefrag(o).url)!=200}
     def missing(url, fragment): return fragment and unquote(fragment) not in visited.get(url if url.endswith('.html') else f'{url}index.html', {'ids': []})['ids']
     assert not {o: page for o,page in links.items() if missing(*urldefrag(o))}
+
+def test_every_address_leads_to_a_page():
+    "Those in docstrings, on cards, in the README, in what commands print, in the texts and in the list of them"
+    package = Path(tm.__file__).parent
+    files = [p for p in package.rglob('*.py*') if p.suffix in ('.py','.pyi')]
+    code = '\n'.join(p.read_text(encoding='utf-8') for p in files)
+    texts = [root/'llms.txt', package.parent/'README.md', *root.rglob('*.html.md')]
+    cards = [tm.card(k)._repr_markdown_() for k in tm.registry()]
+    said = '\n'.join([code, *cards, *(p.read_text(encoding='utf-8') for p in texts)])
+    named = set(re.findall(rf'{re.escape(public_address())}([\w/.-]*\w)', said))
+    printed = re.findall(r"\.page\('([^']+)'\)", code)
+    assert len(named)>250 and len(printed)==len(all_commands())
+    assert not sorted(o for o in named.union(printed) if not (root/o).is_file())
+
+def test_text_of_a_page(site):
+    "Prose, formulas, code and results, without what only a browser needs"
+    with urlopen(f'{site}/transferability/leep.html.md') as r: text = r.read().decode()
+    assert text.startswith('# LEEP\n\n> Log Expected')
+    for part in ('## Definition', r'\hat P(y, z)', 'def leep(', 'Figure: The joint', '| call | `tm.leep(probs, labels'): assert part in text
+    for rest in ('#|', '.ipynb', 'show_doc', '<table', 'colab'): assert rest not in text
 
 def test_nothing_broken(visited): assert not {k: v['broken']+v['errors'] for k,v in visited.items() if v['broken'] or v['errors']}
 

@@ -57,14 +57,20 @@ def _only_elsewhere(found):
     return ('Neither a score nor a fact was published for these models; their mean rank on the other data sets has '
             f'a weighted tau of {known}.')
 
+def _elsewhere(found):
+    "What is known without a score where nothing else is: how the models did on the other data sets"
+    rows = found[found.statistic=='weighted_kendall'].set_index('score')
+    return ('Without any score the mean rank on the other data sets, where it is known, has a weighted tau of '
+            f'{_interval(rows.loc["elsewhere"])}.')
+
 def _words(found, difference) -> list[str]:
     "Which score is best, and whether it beats what needs no score"
     score = _best(found, 'score')
     baseline = _best(found, 'baseline')
     if score is None and baseline is None: return [_only_elsewhere(found)]
     if score is None: return [f'No score was published for these models; {_said(baseline)}.']
-    words = [f'Of the scores {score.score} is best, with a weighted tau of {_interval(score)}.']
-    if baseline is None: return words
+    words = [f'Of the scores {score.score} has the highest weighted tau, {_interval(score)}.']
+    if baseline is None: return [*words, _elsewhere(found)]
     surely = min(difference.lo, difference.lo_models)
     at_most = max(difference.hi, difference.hi_models)
     if surely>0: verdict = 'the score is better'
@@ -83,10 +89,20 @@ def _difference(bench, found, run):
     return paired[paired.score==score.score].iloc[0]
 
 _reading = """The weighted tau is 1 where a score orders the models as they did, 0 for a guess, and counts the best \
-models most. Points missed is what the best model reached beyond the one that the score puts first, in percentage \
-points. Intervals are over data sets; those over models, which are wider, are in the CSV. A star marks what needs no \
-score: n_parameters, source_accuracy (ImageNet), and elsewhere, the mean rank on the other data sets, which nobody \
-has beforehand."""
+models most (ranked by what they reached; SciPy's ranks by score as well). Points missed is what the best model \
+reached beyond the one that the score puts first, in percentage points. Intervals are over data sets; those over \
+models are in the CSV, and a verdict takes both. A star marks what needs no score: n_parameters, source_accuracy \
+(ImageNet), and elsewhere, the mean rank on the other data sets, which nobody has beforehand."""
+
+_legend = """weighted tau: 1 for the order that was reached, 0 for a guess, the best models (by what they reached) \
+counted most; points missed: percentage points between the best model and the one put first; * needs no score \
+(elsewhere: the mean rank on the other data sets)"""
+
+def _tables_of(name):
+    "What is known of the tables of a benchmark: of what was reached, and of the scores if there are any"
+    from transfer_metrics.datasets.tables import benchmark_tables, published
+    reached,_,scores,_ = benchmark_tables[name]
+    return [published(k).attrs for k in dict.fromkeys((reached,scores)) if k]
 
 def _check(o):
     "Refuse a name that there is not"
@@ -139,15 +155,18 @@ def benchmark(
     found = judged(bench, statistics=_statistics, **run)
     difference = _difference(bench, found, run)
     models,targets = bench.reached.shape
-    a.found(f'{name}: {models} models on {targets} data sets')
+    tables = _tables_of(name)
+    a.found(f'{name}: {models} models on {targets} data sets. {tables[0]["title"]} ({tables[0]["citation"]})')
     shown = judged(bench, statistics=_statistics, against=against, **run) if against else found
     a.data('benchmark', shown)
     less = f', less that of {against}' if against else ''
     a.table(f'Agreement with what the models reached{less}: mean over data sets, 95 % intervals', _shown(shown))
-    a.note('* needs no score')
+    a.note(_legend)
+    for told in tables: a.note(told['note'].replace('`', ''))
     a.figure('Weighted tau of scores and of what needs none', lambda: _figure(found))
     for text in _words(found, difference): a.say(text)
-    a.rests(f'{models} models, {targets} data sets; intervals over data sets.')
+    over = '; intervals over data sets' if n_boot else ''
+    a.rests(f'{models} models, {targets} data sets{over}.')
     a.explain(_reading)
     a.next(_next(o, bench))
     a.page('cli/benchmark.html')

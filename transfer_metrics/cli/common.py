@@ -103,7 +103,7 @@ def as_options(
         text = re.sub(rf"\b{k}='(\w+)'", rf'{option} \1', text)
         text = re.sub(rf'`{k}`|\b{k}=(?=[\W])', option, text)
     text = re.sub(r'`(--[\w-]+)`', r'\1', text)
-    return text.removeprefix('ValueError: ')
+    return text.replace('ValueError: ', '')
 
 def read_array(
     path:str|Path, # A `.npy` file

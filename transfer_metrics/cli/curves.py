@@ -248,8 +248,9 @@ def curves(
     a.figure('Learning without and with transfer, and what lies between', lambda: plot_transfer(*pair).figure)
     saved,*gains = saving_words(table)
     for text in (saved,*_from_the_first(pair, table),*gains): a.say(text)
-    counts = ' and '.join(str(len(c.runs)) for c in pair)
-    a.rests(f'{counts} runs; levels up to the first value cost {"nothing" if start=="zero" else "the smallest size"} '
+    counts = [len(c.runs) for c in pair]
+    runs = 'one run of each' if max(counts)==1 else f'{counts[0]} and {counts[1]} runs'
+    a.rests(f'{runs}; levels up to the first value cost {"nothing" if start=="zero" else "the smallest size"} '
             f'(--start {start}).')
     a.explain(_reading)
     a.next(_next(o, hint))

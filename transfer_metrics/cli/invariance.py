@@ -31,11 +31,11 @@ class _Material(NamedTuple):
     source:Any
     heads:Mapping[str,Any]
 
-def _work(a, m, n, how_long=''):
-    "Say how much there is to do"
+def _work(a, m, n, seconds):
+    "Say how much there is to do, and how long it takes where all models need so many `seconds` for an image"
     models = 'one model' if len(m.models)==1 else f'{len(m.models)} models'
     sets = f'{len(m.interior)} interior and {len(m.exterior)} exterior sets'
-    a.found(f'{models} on {sets}: {n*len(m.models):,} forward passes of an image{how_long}')
+    a.found(f'{models} on {sets}: {n*len(m.models):,} forward passes of an image, {lasting(seconds*n)}')
 
 def _embedded(o, metrics, a):
     "The networks that read digits, and their sets"
@@ -46,7 +46,9 @@ def _embedded(o, metrics, a):
     n = len(m.interior[0].images)
     a.found(f'digits, {n} images a set')
     each = views(metrics, plan, m.heads)
-    _work(a, m, passes(plan, n, len(m.exterior), each))
+    n_passes = passes(plan, n, len(m.exterior), each)
+    seconds = timed(m.models, m.interior[0].images, most=o.batch_size, device=o.device)
+    _work(a, m, n_passes, seconds)
     return m,plan
 
 def _exterior(o, where):
@@ -76,7 +78,7 @@ def _own(o, metrics, a):
     base = _base(o, where, a)
     check_answers(models, base, o.images, advice='an empty folder stands for a class without images')
     exterior = _exterior(o, where)
-    seconds = timed(models, base.images)
+    seconds = timed(models, base.images, most=o.batch_size, device=o.device)
     plan = planned(o, metrics, seconds/len(models), len(base.images), len(exterior), o.train)
     heads = {}
     if o.train:
@@ -87,7 +89,7 @@ def _own(o, metrics, a):
     m = _Material(models, fewer(interior, plan.limit), fewer(exterior, plan.limit), source, heads)
     each = views(metrics, plan, heads)
     n = passes(plan, len(base.images), len(exterior), each)
-    _work(a, m, n, f', {lasting(seconds*n)}')
+    _work(a, m, n, seconds)
     if plan!=asked(o): a.found(less(plan))
     for text in models_text(o.models, o.weights, o.mean): a.found(text)
     return m,plan

@@ -29,8 +29,17 @@ def _outputs(o, given, found):
     if given: return given_outputs(given, o.limit, o.seed)
     if o.outputs: return saved_outputs(names_in(o.outputs), o.limit, o.seed)
     run = dict(layer=o.layer or None, device=o.device or None, progress=o.progress)
-    enough = partial(check_sizes, o)
+    def enough(counts):
+        check_sizes(o, counts)
+        o.names = list(counts) # as the folders are called
     return model_outputs(o.models, o.weights, images_of(o), 64, found=found, counted=enough, **run)
+
+def _named(y, names):
+    "Labels by their `names`, which are in the order of their first appearance; as they are without"
+    import numpy as np
+    if not names: return y
+    called = dict(zip(dict.fromkeys(y.tolist()), names, strict=True))
+    return np.array([called[k] for k in y.tolist()])
 
 def _seen(o, given, found):
     "Features by name, and the labels that all of them have"
@@ -42,7 +51,7 @@ def _seen(o, given, found):
     first,*others = (np.asarray(out.labels) for out in outs.values())
     if not all(np.array_equal(first, y) for y in others):
         raise ValueError('--outputs must be of the same samples in the same order, their labels differ')
-    return {k: out.features for k,out in outs.items()},first
+    return {k: out.features for k,out in outs.items()},_named(first, o.names)
 
 def _material(o, given, found):
     "Features by name, labels, and what they are in words"
@@ -250,7 +259,7 @@ def loss_data(
 ) -> None: # Nothing: tables and the answer on stdout, files where asked for
     "How much data a task needs on top of representations; with no arguments, on the embedded digits"
     options = {k: v for k,v in locals().items() if k!='files'}|files
-    o = SimpleNamespace(**options)
+    o = SimpleNamespace(**options, names=[])
     a = Answer('loss-data', options)
     eps = numbers_in(epsilons, 'epsilons')
     training = _training(o)

@@ -82,21 +82,36 @@ def planned(
         if seconds*passes(p, n, n_exterior, each)<=60*o.minutes: break
     return p
 
-def timed(
-    models:Mapping[str,Any], # Classifiers by name
-    images:Any, # Images, of which four are looked at
-) -> float: # Seconds
-    "Seconds of all models for a forward pass of one image, by a small batch of each"
+def _spent(model, images, device):
+    "Seconds that a model needs for one batch"
     from time import perf_counter
     from transfer_metrics.invariance.domains import floats
     from transfer_metrics.models import forward
-    batch = floats(images[:4])
-    spent = 0.
-    for m in models.values():
-        start = perf_counter()
-        for _ in forward(m, batch, progress=False): pass
-        spent += perf_counter()-start
-    return spent/len(batch)
+    start = perf_counter()
+    for _ in forward(model, floats(images), device=device, progress=False): pass
+    return perf_counter()-start
+
+_enough = .25 # seconds, beside which what a call costs is little
+
+def _pace(model, images, device):
+    "Seconds an image, of a batch that takes long enough to be timed, or of all images"
+    _spent(model, images[:1], device) # what is set up at the first pass is not repeated
+    n = 4
+    while True:
+        some = images[:n]
+        seconds = _spent(model, some, device)
+        if seconds>=_enough or len(some)<n: return seconds/len(some)
+        n *= 2
+
+def timed(
+    models:Mapping[str,Any], # Classifiers by name
+    images:Any, # Images of one set; the batches that are timed are no larger
+    *,
+    most:int=256, # Images in a batch
+    device:str='', # Where the models run, '' for where they are
+) -> float: # Seconds
+    "Seconds of all models for a forward pass of one image, by batches that grow until one takes a quarter of a second"
+    return sum(_pace(m, images[:most], device or None) for m in models.values())
 
 def lasting(
     seconds:float, # How long

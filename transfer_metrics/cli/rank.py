@@ -16,7 +16,7 @@ from .amounts import check_loading
 from .answers import Answer
 from .intervals import interval_words, show_p_best, with_ends
 from .common import as_given, as_options, command, names_in, saved_outputs, share_of
-from .inputs import check_names, score_names
+from .inputs import check_enough, check_names, score_names
 from .labelled import LabelledImages, found_in, given_arrays, given_outputs, images_of
 from .labelled import model_outputs, run_device
 from .names import check_networks, check_saved
@@ -211,6 +211,7 @@ def _check(o):
     if o.shrinkage not in ('','none','ledoit_wolf'):
         raise ValueError(f'--shrinkage must be ledoit_wolf or none, got {o.shrinkage!r}')
     check_names(o.metrics, score_names(), 'rank')
+    if arrays: check_enough(o.metrics, [k for k in ('features','probs') if getattr(o, k)])
     check_networks(o.models, o.weights, o.device)
     for path in names_in(o.outputs): check_saved(path)
     if o.models: images_of(o).check()

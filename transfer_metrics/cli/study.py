@@ -15,8 +15,8 @@ from .amounts import check_classes, digits_counts, image_counts, label_counts, s
 from .answers import Answer
 from .common import as_given, as_options, command, looked_at, models_text, names_in, one_thread
 from .common import range_in
-from .inputs import check_names, digits_models, score_names
-from .labelled import given_arrays, given_images
+from .inputs import check_enough, check_names, digits_models, score_names
+from .labelled import found_text, given_arrays, given_images
 from .names import check_choices, check_images, check_networks, check_pixels, check_saved
 from .names import existing
 from .study_data import check_sources, own_data, study_data, study_images
@@ -99,9 +99,17 @@ def _work(n, tasks, methods, o):
     each = f'{n} model{"s" if n>1 else ""}, {len(tasks)} tasks of {data}'
     return f'{each}: {n*len(tasks)} transfers by {" and by ".join(methods)}'
 
+def _tell_found(o, a):
+    "Say what labelled data hold, where it is known before they are loaded"
+    counts = _counts(o) if own_data(o) else None
+    if not counts: return
+    some = f', of which {o.limit} are used' if 0<o.limit<sum(counts.values()) else ''
+    a.found(found_text(counts, 'images' if o.models else 'samples')+some)
+
 def _measure(experiment, o, plan, a):
     "The table of results"
     from transfer_metrics.experiments.study import study
+    _tell_found(o, a)
     m = study_data(o, plan)
     if experiment=='selection' and len(m.sources)<2:
         raise ValueError(f'selection needs at least two models to choose from, got only {next(iter(m.sources))}')
@@ -150,6 +158,7 @@ def _check(o):
     o.images = given_images(o)
     check_sources(o)
     check_names(o.metrics, score_names(), 'study')
+    if o.labels: check_enough(o.metrics, [k for k in ('features','probs') if getattr(o, k)])
     check_names(o.score, score_names(), 'study', 'score')
     check_choices(o.methods, _every_method, 'method')
     if o.sources!='all': check_names(o.sources, digits_models(), 'study', 'sources')

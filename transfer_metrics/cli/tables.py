@@ -47,7 +47,8 @@ def say(
     "Print a paragraph within the width that there is; what has no space in it, such as a path, is never broken"
     from rich.text import Text
     wrapper = textwrap.TextWrapper(width(), first, rest, break_long_words=False, break_on_hyphens=False)
-    together = text.replace(' ...', '\u00a0...') # no line begins with what stands for more
+    together = text.replace(' ...', '\u00a0...') # no line begins with what stands for more,
+    together = re.sub(r'(?<=\w): (?=\d+(,|\u00a0|$))', ':\u00a0', together) # and none with a number of the class above
     lines = wrapper.fill(together).replace('\u00a0', ' ')
     printed(Text(lines, style=style), file)
 
