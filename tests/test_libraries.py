@@ -41,13 +41,15 @@ def padded():
 
 _timm = {'resnet10t': {}, 'convnext_atto': {}, 'efficientnet_b0': {}, 'mobilenetv3_small_050': {},
          'vit_tiny_patch16_224': dict(img_size=32, depth=2), 'mixer_s16_224': dict(img_size=32),
-         'swin_tiny_patch4_window7_224': dict(img_size=32, window_size=2, depths=(1,1,1,1))}
+         'swin_tiny_patch4_window7_224': dict(img_size=32, window_size=2, depths=(1,1,1,1)),
+         'eva02_tiny_patch14_224': dict(img_size=28, depth=2), 'maxvit_rmlp_pico_rw_256': dict(img_size=64), 'regnetx_002': {},
+         'test_nfnet': {}, 'coatnet_pico_rw_224': dict(img_size=64)}
 
 @pytest.mark.parametrize('name', _timm)
 def test_timm(name):
     timm = pytest.importorskip('timm')
     model = timm.create_model(name, num_classes=10, **_timm[name]).eval()
-    x = images(32)
+    x = images(_timm[name].get('img_size', 32))
     with torch.no_grad():
         features = model.forward_head(model.forward_features(x), pre_logits=True)
         z = model(x)
@@ -60,13 +62,26 @@ def test_timm(name):
     same(o.features, alone)
     assert o.logits is None and o.probs is None and 'no head' in o.taken
 
+def test_distilled():
+    "DeiT's two heads read two tokens: these stand side by side, and timm's mean of them is their mean"
+    timm = pytest.importorskip('timm')
+    model = timm.create_model('deit_tiny_distilled_patch16_224', num_classes=10, img_size=32, depth=2).eval()
+    x = images(32)
+    with torch.no_grad():
+        mean = model.forward_head(model.forward_features(x), pre_logits=True)
+        z = model(x)
+    o = outputs(model, (x, labels), **quiet)
+    assert o.taken=="input of 'head' and 'head_dist'"
+    same(o.features.reshape(6, 2, -1).mean(1), mean)
+    same(o.logits, z)
+
 def test_last_channels_and_largest_answers():
     "Heads behind which a view or a maximum stands; a model that counts its classes is not taken for one of features"
     from torchvision.models import squeezenet1_1
     conv = squeezenet1_1(num_classes=5).eval()
     for x in images(64), images(64).to(memory_format=torch.channels_last):
         o = outputs(conv, (x, labels), **quiet)
-        assert o.taken=="input of 'classifier.1'" and o.logits.shape==(6,5)
+        assert o.taken=="input of 'classifier.1', mean over its places" and o.logits.shape==(6,5)
     class Largest(nn.Module):
         def __init__(self):
             super().__init__()
@@ -80,7 +95,11 @@ def test_last_channels_and_largest_answers():
     with pytest.raises(ValueError, match='no layer is seen to make the logits'): outputs(hidden, (torch.randn(6, 4), labels), **quiet)
 
 _texts = {'Bert': {}, 'Roberta': {}, 'XLMRoberta': {}, 'Electra': dict(embedding_size=16), 'DebertaV2': {},
-          'DistilBert': dict(dim=16, hidden_dim=32, n_layers=2, n_heads=2), 'GPT2': dict(n_embd=16, n_layer=2, n_head=2)}
+          'Albert': dict(embedding_size=16), 'MobileBert': dict(embedding_size=16, true_hidden_size=16, intra_bottleneck_size=16),
+          'ModernBert': dict(cls_token_id=2, sep_token_id=3, reference_compile=False),
+          'DistilBert': dict(dim=16, hidden_dim=32, n_layers=2, n_heads=2), 'GPT2': dict(n_embd=16, n_layer=2, n_head=2),
+          'XLNet': dict(d_model=16, d_inner=32, n_layer=2, n_head=2)}
+_without_width = 'DistilBert','GPT2','XLNet'
 
 @pytest.mark.parametrize('name', _texts)
 @pytest.mark.filterwarnings('ignore')
@@ -88,8 +107,8 @@ def test_text_classifiers(name):
     "Features are what leaves the encoder, not the output of a dense layer that nothing has trained; encoders have a mean without padding"
     transformers = pytest.importorskip('transformers')
     kind = getattr(transformers, f'{name}Config')
-    own = _texts[name] if name in ('DistilBert','GPT2') else transformer|_texts[name]
-    more = {} if name=='GPT2' else dict(max_position_embeddings=40)
+    own = _texts[name] if name in _without_width else transformer|_texts[name]
+    more = {} if name in ('GPT2','XLNet') else dict(max_position_embeddings=40)
     config = kind(vocab_size=50, pad_token_id=1, bos_token_id=2, eos_token_id=3, num_labels=4, **own, **more)
     model = transformers.AutoModelForSequenceClassification.from_config(config).eval()
     whole,batches = padded()
@@ -97,7 +116,9 @@ def test_text_classifiers(name):
     mask = whole['attention_mask']
     tokens = hidden.last_hidden_state
     last = tokens[torch.arange(6), mask.sum(1)-1]
-    expected = {'Bert': lambda: hidden.pooler_output, 'GPT2': lambda: last}.get(name, lambda: tokens[:,0])()
+    of_pooler = dict.fromkeys(['Bert','Albert','MobileBert'], lambda: hidden.pooler_output)
+    of_place = dict(GPT2=lambda: last, XLNet=lambda: tokens[:,-1], ModernBert=lambda: model.head(tokens[:,0]))
+    with torch.no_grad(): expected = (of_pooler|of_place).get(name, lambda: tokens[:,0])()
     o = outputs(model, batches, **quiet)
     same(o.features, expected)
     same(o.logits, z)
@@ -112,6 +133,38 @@ def test_text_classifiers(name):
         same(o.features, row)
         same(o.logits, z)
         assert pooling in o.taken
+
+@pytest.mark.filterwarnings('ignore')
+def test_encoder_of_two_parts():
+    "The encoder of T5 alone has a mean of tokens without padding"
+    transformers = pytest.importorskip('transformers')
+    config = transformers.T5Config(vocab_size=50, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2, pad_token_id=1)
+    model = transformers.T5EncoderModel(config).eval()
+    whole,batches = padded()
+    with torch.no_grad(): tokens = model(**whole).last_hidden_state
+    mask = whole['attention_mask'][...,None]
+    o = outputs(model, batches, **quiet)
+    same(o.features, (tokens*mask).sum(1)/mask.sum(1))
+    assert o.probs is None
+
+@pytest.mark.filterwarnings('ignore')
+def test_image_classifiers():
+    "What enters the classifier is what the library's own makes its logits of"
+    transformers = pytest.importorskip('transformers')
+    steps = dict(hidden_sizes=[8,16], depths=[1,1])
+    windows = dict(image_size=32, patch_size=4, embed_dim=8, depths=[1,1], num_heads=[2,2], window_size=2)
+    small = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
+    kinds = dict(ViT=transformer|image, Beit=transformer|image, Swin=windows, ConvNext=steps|dict(num_stages=2),
+                 ResNet=steps|dict(embedding_size=8), Dinov2=small|image)
+    x = images()
+    for kind,own in kinds.items():
+        config = getattr(transformers, f'{kind}Config')(num_labels=5, **own)
+        model = transformers.AutoModelForImageClassification.from_config(config).eval()
+        o = outputs(model, (x, labels), **quiet)
+        with torch.no_grad(): z = model(x).logits
+        same(o.logits, z)
+        with torch.no_grad(): again = model.classifier(torch.from_numpy(o.features))
+        same(o.logits, again)
 
 @pytest.mark.filterwarnings('ignore')
 def test_image_encoders():
@@ -131,6 +184,8 @@ def test_image_encoders():
     same(patches.features, hidden.last_hidden_state[:,5:].mean(1))
     check(transformers.Dinov2Config(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, **image), lambda h: h.pooler_output)
     check(transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8,16], depths=[1,1]), lambda h: h.pooler_output)
+    check(transformers.SiglipVisionConfig(**transformer, **image), lambda h: h.pooler_output)
+    check(transformers.BeitConfig(**transformer, **image), lambda h: h.pooler_output)
 
 @pytest.mark.filterwarnings('ignore')
 def test_clip(tmp_path):

@@ -182,6 +182,18 @@ class Odd(DeadlyProbe):
 
 def by_stats(x, y): return stats.kendall(x, y)
 
+def test_code_of_a_metric_is_read_once(tmp_path, monkeypatch):
+    "Not for each model and layer again"
+    asked = []
+    key = books.Book.key
+    def counted(self, *what):
+        asked.append(what)
+        return key(self, *what)
+    monkeypatch.setattr(books.Book, 'key', counted)
+    outs = {name: Outputs(probs=[[.9,.1],[.2,.8],[.6,.4]], labels=[0,1,0]) for name in 'abc'}
+    found = score_models(outs, metrics=['leep','nce'], store=tmp_path/'scores.csv', progress=False)
+    assert len(found)==6 and len(asked)==2
+
 def test_key_through_a_package():
     "What a function finds in a package counts, whether or not it was imported before"
     vars(stats).pop('kendall', None)

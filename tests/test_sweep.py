@@ -89,6 +89,28 @@ def test_names_do_not_matter_and_weights_do(tmp_path, count):
         outs = kept_outputs({name: Net(seed)}, loader, store=tmp_path, progress=False)
         assert count()==n and outs[name].name==name
 
+def test_settings_of_a_module_matter(tmp_path, count):
+    "A number or a word beside the weights, a buffer that is not saved, a hook"
+    def looked(model):
+        kept_outputs({'m': model}, loader, store=tmp_path, progress=False)
+        return count()
+    class Scaled(Net):
+        def __init__(self):
+            super().__init__(0)
+            self.scale = 1.
+            self.register_buffer('shift', torch.zeros(8), persistent=False)
+        def forward(self, x):
+            noted()
+            return self.head(self.body(x)*self.scale+self.shift)
+    model = Scaled()
+    assert looked(model)==passes and looked(Scaled())==0
+    model.scale = 2.
+    assert looked(model)==passes
+    model.shift += 1
+    assert looked(model)==passes
+    model.head.register_forward_pre_hook(lambda module, args: (args[0].abs(),))
+    assert looked(model)==passes and looked(model)==0
+
 @pytest.mark.skipif(not hasattr(os, 'fork'), reason='needs fork')
 @pytest.mark.parametrize('after', [1, 7])
 def test_killed_and_resumed(after, tmp_path, count):

@@ -12,6 +12,7 @@ from . import distributed as distributed
 from . import estimators as estimators
 from . import experiments as experiments
 from . import folds as folds
+from . import head_inputs as head_inputs
 from . import head_samples as head_samples
 from . import head_steps as head_steps
 from . import heads as heads
@@ -21,6 +22,7 @@ from . import learning_curves as learning_curves
 from . import libraries as libraries
 from . import linalg as linalg
 from . import logistic as logistic
+from . import logits as logits
 from . import loss_data as loss_data
 from . import model_names as model_names
 from . import model_selection as model_selection
@@ -34,6 +36,7 @@ from . import plots as plots
 from . import pooling as pooling
 from . import progress as progress
 from . import public as public
+from . import reader as reader
 from . import reading as reading
 from . import running as running
 from . import samples as samples

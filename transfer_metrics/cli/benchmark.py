@@ -69,7 +69,7 @@ def _words(found, difference) -> list[str]:
     baseline = _best(found, 'baseline')
     if score is None and baseline is None: return [_only_elsewhere(found)]
     if score is None: return [f'No score was published for these models; {_said(baseline)}.']
-    words = [f'Of the scores {score.score} is best, with a weighted tau of {_interval(score)}.']
+    words = [f'Of the scores {score.score} has the highest weighted tau, {_interval(score)}.']
     if baseline is None: return [*words, _elsewhere(found)]
     surely = min(difference.lo, difference.lo_models)
     at_most = max(difference.hi, difference.hi_models)
@@ -89,14 +89,14 @@ def _difference(bench, found, run):
     return paired[paired.score==score.score].iloc[0]
 
 _reading = """The weighted tau is 1 where a score orders the models as they did, 0 for a guess, and counts the best \
-models most. Points missed is what the best model reached beyond the one that the score puts first, in percentage \
-points. Intervals are over data sets; those over models, which are wider, are in the CSV. A star marks what needs no \
-score: n_parameters, source_accuracy (ImageNet), and elsewhere, the mean rank on the other data sets, which nobody \
-has beforehand."""
+models most (ranked by what they reached; SciPy's ranks by score as well). Points missed is what the best model \
+reached beyond the one that the score puts first, in percentage points. Intervals are over data sets; those over \
+models are in the CSV, and a verdict takes both. A star marks what needs no score: n_parameters, source_accuracy \
+(ImageNet), and elsewhere, the mean rank on the other data sets, which nobody has beforehand."""
 
-_legend = """weighted tau: 1 for the order that was reached, 0 for a guess, the best models counted most; points \
-missed: percentage points between the best model and the one put first; * needs no score (elsewhere: the mean rank on \
-the other data sets)"""
+_legend = """weighted tau: 1 for the order that was reached, 0 for a guess, the best models (by what they reached) \
+counted most; points missed: percentage points between the best model and the one put first; * needs no score \
+(elsewhere: the mean rank on the other data sets)"""
 
 def _tables_of(name):
     "What is known of the tables of a benchmark: of what was reached, and of the scores if there are any"

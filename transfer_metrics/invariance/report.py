@@ -177,7 +177,7 @@ def _right_row(out, coverage):
 
 def _judgement(table, out, source, run):
     "What the estimates say together"
-    facts = []
+    facts:Iterable[dict] = ()
     if source is not None:
         found = facts_of(out, source, seed=run['seed'])
         facts = fact_rows(found, len(out), coverage=run['coverage'], model='', data='')

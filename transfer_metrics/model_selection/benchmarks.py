@@ -154,7 +154,7 @@ class _Judged:
             if there.sum()<2: continue
             f = of_draws(statistic, score[k][there], reached[k][there])
             self.parts[k] = there,f
-        self.ordered = statistic in ('spearman','kendall','weighted_kendall')
+        self.ordered = statistic not in ('regret','relative_top')
 
     def of_models(self, counts, targets):
         "On these data sets for each draw of the models, shape `[b, t]`; 0 where a score or an accuracy is constant"
@@ -200,7 +200,8 @@ def judged(
     """How well each score and baseline chooses, in the mean over the data sets of a benchmark
 
     `lo, hi` is the interval over data sets, `lo_models, hi_models` that over models; `n` counts data sets. The
-    weighted tau ranks by accuracy; `regret` is in the unit of what was reached. An order that ties all counts as 0.
+    weighted tau ranks by accuracy, `weighted_kendall_both` by score as well, as SciPy does; `regret` is in the unit of
+    what was reached. An order that ties all counts as 0.
 
     >>> from transfer_metrics.model_selection.benchmarks import judged
     >>> found = judged('tll', statistics=['regret'], n_boot=200).set_index('score').value

@@ -136,8 +136,7 @@ def _among(name, value, scores, sign, exact, coverage):
     known = np.append(scores, value)
     finite = known[np.isfinite(known)]
     rounding = 1e-9*np.abs(finite).max(initial=0)
-    behind = sign*(value-scores)
-    as_well = int((behind<=rounding).sum())
+    as_well = int((sign*scores>=sign*value-rounding).sum())
     n_perm = len(scores)
     own = 0 if exact else 1
     p_value = (own+as_well)/(own+n_perm)

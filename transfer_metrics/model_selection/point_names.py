@@ -65,7 +65,8 @@ def name_points(
     for i in np.argsort(depth, kind='stable'):
         text = ax.annotate(names[i], points[i], xytext=(0,0), **look)
         drawn = text.get_window_extent()
-        boxes = _boxes(*dots[i], drawn.width, drawn.height, gap=4*scale)
+        u,v = dots[i]
+        boxes = _boxes(u, v, drawn.width, drawn.height, gap=4*scale)
         box = _best_box(boxes, taken, ax.bbox.extents)
         taken.append(box)
         offset = box[:2]-dots[i]

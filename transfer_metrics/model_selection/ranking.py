@@ -364,6 +364,10 @@ def _reached(accuracy, scores):
     if not isinstance(accuracy, (Mapping,pd.Series)):
         raise ValueError('`accuracy` must be the accuracy of each model by name, a dict or a Series, got '
                          f'{type(accuracy).__name__}')
+    if isinstance(accuracy, pd.Series) and not accuracy.index.is_unique:
+        name = accuracy.index[accuracy.index.duplicated()][0]
+        times = (accuracy.index==name).sum()
+        raise ValueError(f'`accuracy` must name each model once, got {times} of {name!r}')
     reached = pd.Series(dict(accuracy), dtype=float)
     scored = list(dict.fromkeys(scores.model))
     unknown = [k for k in reached.index if k not in scored]
@@ -385,8 +389,6 @@ def _joined(scores, accuracy, name):
     raise ValueError(f'`accuracy` must name at least two models that have the score {name!r}, got {len(both)}')
 
 def _interval(e): return e.value,e.lo,e.hi
-
-
 
 def agreement(
     scores:pd.DataFrame, # As of `score_models`

@@ -297,15 +297,20 @@ def told_of_job(
     for k in 'device','workers': options.pop(k, None)
     return fingerprint(model, data[at], options)
 
-def _keys(job, told, book):
+def _code(job, metric, book, codes):
+    "Fingerprint of what computes a score; `codes` has those that are known, by the identity of functions"
+    f = job.fs[metric]
+    at = id(f),id(job.more)
+    further = [job.more] if job.more else []
+    if at not in codes: codes[at] = book.key(score_job, f, *further)
+    return codes[at]
+
+def _keys(job, told, book, codes):
     "Key of each score of a job, by row and metric; where nothing is stored, the names are enough"
     for row in product(job.layers, job.fs):
         layer,metric = row
         if told is None: yield row,row
-        else:
-            further = [job.more] if job.more else []
-            code = book.key(score_job, job.fs[metric], *further)
-            yield row,fingerprint(told, job.layers[layer], code)
+        else: yield row,fingerprint(told, job.layers[layer], _code(job, metric, book, codes))
 
 def job_items(
     jobs:Iterable[ScoreJob], # The models
@@ -318,12 +323,13 @@ def job_items(
     "Jobs as a book takes them"
     stored = book.path is not None
     seen:dict[int,str] = {}
+    codes:dict[tuple,str] = {}
     items = []
     for job in jobs:
         told = told_of_job(job, seen) if stored else None
         if folder and told: job.keep_in(folder, told, fresh)
         results = {}
-        for row,key in _keys(job, told, book):
+        for row,key in _keys(job, told, book, codes):
             name,metric = row
             results[row] = key,(name,data,metric)
         items.append(Item(job.name, job, results))

@@ -9,12 +9,13 @@ __all__ = ['best_among', 'select_model']
 
 # %% ../../nbs/model_selection/15_selection.ipynb #a90aad5a
 import math
+import warnings
 from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from ..checks import known, number
 from .consensus import aggregate
-from .tables import direction, score_table, static
+from .tables import direction, places, score_table, static
 from ..stats import Estimate
 
 # %% ../../nbs/model_selection/15_selection.ipynb #8889e25c
@@ -47,8 +48,8 @@ def best_among(
     return place.cumsum()/n_draws
 
 # %% ../../nbs/model_selection/15_selection.ipynb #0b9c344c
-def _in_order(scores, metric):
-    "One number a model, higher is better, best first; a consensus if there are several scores"
+def _scores_of(scores, metric):
+    "One number a model, higher is better; a consensus if there are several scores"
     table = score_table(scores)
     names = [k for k in table if k not in static]
     if metric: name = known(metric, table.columns, 'score in `metric`')
@@ -56,9 +57,14 @@ def _in_order(scores, metric):
     else:
         table = score_table(aggregate(scores))
         name, = table
-    values = (table[name]*direction(name)).dropna()
+    values = table[name]*direction(name)
+    left_out = list(values.index[values.isna()])
+    values = values.dropna()
     if len(values)<2: raise ValueError(f'`scores` must have {name} of two models or more, got {len(values)}')
-    return values.sort_values(ascending=False, kind='stable')
+    if left_out:
+        names = ', '.join(map(repr, left_out))
+        warnings.warn(f'no {name} of {names}: left out, and the probabilities are for the others', stacklevel=3)
+    return values
 
 def _costs(cost, models):
     "What it costs to train each model"
@@ -67,11 +73,45 @@ def _costs(cost, models):
     if lacking: raise ValueError(f'`cost` must name every model, {lacking[0]!r} is missing')
     return pd.Series({k: number(cost[k], f'cost[{k!r}]', 0) for k in models})
 
-def _chosen(found, probability, budget):
-    "Which to train: those that can be paid for in their order, or as many as it takes"
-    if budget is not None: return found.spent<=number(budget, 'budget', 0)
-    enough = found.among.shift(fill_value=0)<number(probability, 'probability', 0, 1, '()')
-    return enough
+def _best_first(values, cost):
+    "Score, place and cost of each model, best first; of equal scores the cheaper model first, then by name"
+    table = pd.DataFrame(dict(score=values, place=-places(values.to_frame('place')).place, cost=cost))
+    named = table.assign(name=table.index.map(str))
+    return named.sort_values(['place','cost','name']).drop(columns='name')
+
+def _each_best(place, spearman):
+    "How probable it is that each model is the best, in their order; models of one place share what is theirs"
+    among = best_among(len(place), spearman)
+    own = pd.Series(np.diff(among, prepend=0), place.index)
+    return own.groupby(place).transform('mean')
+
+def _correlations(spearman):
+    "The correlation, then the ends of its interval if it has one"
+    if not isinstance(spearman, Estimate): return [number(spearman, 'spearman', -1, 1)]
+    value = number(spearman.value, 'spearman', -1, 1)
+    return [value] if math.isnan(spearman.lo) else [value,spearman.lo,spearman.hi]
+
+def _among(place, counted, correlations):
+    "How probable it is that the best is one of those counted so far; its least and largest if there is an interval"
+    each = [(_each_best(place, r)*counted).cumsum().clip(upper=1) for r in correlations]
+    found = dict(among=each[0])
+    if len(each)>1: found |= dict(lo=np.min(each, axis=0), hi=np.max(each, axis=0))
+    return found
+
+def _affordable(costs, budget):
+    "Which models can be paid for, going down the list; what is too dear is passed over"
+    left = number(budget, 'budget', 0)
+    taken = []
+    for cost in costs:
+        fits = cost<=left+1e-12*budget
+        taken.append(fits)
+        if fits: left -= cost
+    return np.array(taken)
+
+def _enough(among, probability):
+    "As many models as it takes, in their order"
+    before = among.shift(fill_value=0)
+    return before<number(probability, 'probability', 0, 1, '()')
 
 def select_model(
     scores:pd.DataFrame, # As of `score_models`
@@ -84,8 +124,10 @@ def select_model(
 ) -> pd.DataFrame: # Best first: `model, score, among, cost, spent, train`; `lo, hi` of `among` for an `Estimate`
     """Which models to train
 
-    `among` is the probability that the best model of all is this one or one above it; `spent` the cost so far.
-    Raises `ValueError` if there are fewer than two models with the score, or if a cost is missing
+    `among` is the probability that the best model of all is this one or one above it; `spent` the cost so far. With a
+    budget, models that cannot be paid for any more are passed over, and count in neither.
+    Raises `ValueError` if there are fewer than two models with the score, or if a cost is missing; warns of models
+    without the score, which are left out
 
     >>> import pandas as pd
     >>> import transfer_metrics as tm
@@ -94,14 +136,12 @@ def select_model(
     >>> found.model[found.train].tolist()
     ['b', 'c']
     """
-    values = _in_order(scores, metric)
-    m = len(values)
-    found = pd.DataFrame(dict(model=values.index, score=values.to_numpy()))
-    found['among'] = best_among(m, float(spearman))
-    if isinstance(spearman, Estimate) and not math.isnan(spearman.lo):
-        found['lo'] = best_among(m, spearman.lo)
-        found['hi'] = best_among(m, spearman.hi)
-    found['cost'] = _costs(cost, values.index).to_numpy()
-    found['spent'] = found.cost.cumsum()
-    found['train'] = _chosen(found, probability, budget)
+    values = _scores_of(scores, metric)
+    ordered = _best_first(values, _costs(cost, values.index))
+    of_model = ordered.rename_axis('model').reset_index()
+    counted = np.ones(len(of_model), bool) if budget is None else _affordable(of_model.cost, budget)
+    found = of_model[['model','score']].assign(**_among(of_model.place, counted, _correlations(spearman)))
+    found['cost'] = of_model.cost
+    found['spent'] = (of_model.cost*counted).cumsum()
+    found['train'] = _enough(found.among, probability) if budget is None else counted
     return found

@@ -28,12 +28,33 @@ def of_one_data_set(
                          f'choose its rows: scores[scores.{k}=={names[0]!r}]')
     return scores
 
+def _once(scores):
+    "Refuse two values of one model by one metric: which of them is meant is not known"
+    again = scores[scores.duplicated(['model','metric'])]
+    if not len(again): return scores
+    first = again.iloc[0]
+    same = (scores.model==first.model) & (scores.metric==first.metric)
+    raise ValueError(f'`scores` must have one row a model and metric, got {same.sum()} of {first.model!r} and '
+                     f'{first.metric!r}: give models names of their own, or choose the rows that are meant')
+
+def _of_numbers(scores):
+    "Refuse values that are no numbers, such as texts, which sort by their letters"
+    try: return scores.assign(value=scores.value.astype(float))
+    except (TypeError, ValueError): pass
+    read = pd.to_numeric(scores.value, errors='coerce')
+    odd = scores.value[read.isna() & scores.value.notna()]
+    raise ValueError(f'`scores.value` must be numbers, got {odd.iloc[0]!r}')
+
 def score_table(
     scores:pd.DataFrame, # As of `score_models`
 ) -> pd.DataFrame: # Models x metrics, in the order in which they came
-    "Scores with a column for each metric"
+    """Scores with a column for each metric
+
+    Raises `ValueError` if two rows are of one model and metric, or if the values are no numbers
+    """
+    found = _of_numbers(_once(of_one_data_set(scores)))
     as_they_come = dict(sort=False, dropna=False, aggfunc='first')
-    return of_one_data_set(scores).pivot_table(index='model', columns='metric', values='value', **as_they_come)
+    return found.pivot_table(index='model', columns='metric', values='value', **as_they_come)
 
 static = 'source_accuracy','n_parameters'
 

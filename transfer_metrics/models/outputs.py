@@ -21,7 +21,7 @@ from ..estimators import is_estimator, network_in, said_by
 from ..items import refuse_unprepared
 from .passes import all_looks
 from .saved import Outputs, host_array, refuse_foreign
-from ..reading import words
+from ..reader import words
 from ..running import narrowed
 from ..samples import Samples
 from ..shared_images import decoded_once

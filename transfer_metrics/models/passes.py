@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/models/passes.html.md"
 __all__ = ['Look', 'all_looks', 'forward']
 
 # %% ../../nbs/models/04_passes.ipynb #f5efff51
+import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
@@ -21,7 +22,8 @@ from .lending import frozen
 from .saved import softmax_of
 from .watching import checked_features, labels_in_batch, need_finite, watched_modules
 from ..progress import tqdm
-from ..reading import Reader, call_with
+from ..reader import Reader
+from ..reading import call_with
 from ..running import Way
 from ..samples import Samples
 
@@ -51,6 +53,20 @@ def _as_batch(batch):
         images,*others = batch
         return as_tensor(images, 'images'),*others
     return batch
+
+def _pictures(batch):
+    "The images of a batch, if it has any"
+    x = batch[0] if isinstance(batch, (tuple,list)) and batch else batch
+    return x if isinstance(x, Tensor) and x.ndim==4 else None
+
+def _tell_of_levels(batch):
+    "Warn of images in the numbers of bytes, which make a network sure of nonsense"
+    x = _pictures(batch)
+    if x is None or not x.is_floating_point(): return
+    low,high = map(float, torch.aminmax(x))
+    if low<0 or not 100<high<=255: return
+    warnings.warn(f'images go from {low:g} to {high:g}: divide them by 255, unless the network does so itself; most '
+                  'networks take numbers in [0, 1] or normalised ones', stacklevel=2)
 
 def _precisely(z, dtype):
     "Logits as they are, or of another type, where a device has it"
@@ -99,7 +115,7 @@ class _Pass(NamedTuple):
     way: Way
     dtype: torch.dtype|None # of logits
 
-    def settled(self): return self.reader.has_logits is not None
+    def settled(self): return self.reader.is_settled()
 
     def look(self, batch, view, j):
         "View `j` of a batch, seen by the model where it is"
@@ -107,7 +123,12 @@ class _Pass(NamedTuple):
         seen = _viewed(self.way.moved(batch), view)
         run = self.run or call_with
         def once(part): return _read(self.model, part, run, self.reader, j, self.dtype)
-        return _merged(self.way.looks(once, seen, self.settled))
+        try: return _merged(self.way.looks(once, seen, self.settled))
+        except RuntimeError as e:
+            x = _pictures(seen)
+            if x is None or x.dtype!=torch.uint8: raise
+            raise ValueError(f'images are uint8, which the model does not take ({e}); divide them by 255 in the data '
+                             'set, or pass (images, labels) without a loader') from e
 
 def all_looks(
     model:nn.Module, # Left as it was
@@ -132,6 +153,7 @@ def all_looks(
         way = Way(model, _device(model), **running)
         one = _Pass(model, run, reader, way, dtype)
         for i,batch in enumerate(tqdm(batches, desc=desc or None, unit='batch', disable=not progress)):
+            if i==0 and run is None: _tell_of_levels(batch)
             for j,view in enumerate(views):
                 try: look = one.look(batch, view, j)
                 except ValueError as e: raise ValueError(f'batch {i}: {e}') from e

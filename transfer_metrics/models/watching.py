@@ -16,7 +16,7 @@ import numpy as np
 from torch import Tensor, nn
 from ..checks import near
 from ..containers import batch_labels
-from ..heads import logits_in
+from ..logits import logits_in
 from .saved import host_array
 from ..pooling import features_last, pooled
 

@@ -80,7 +80,7 @@ class _Draws:
         none = _none_of(first, self.tied, self.places(k))
         missed = np.minimum.accumulate(none, 1)
         here = -np.diff(missed, axis=1, prepend=1.)
-        return here@self.zoo.a
+        return (here*self.zoo.a).sum(1) # not by BLAS, which adds in an order of the processor's
 
     def regret(self, k): return np.maximum(self.best-self.top(k), 0)
 
@@ -171,10 +171,13 @@ def recall_at_k(
 # %% ../../nbs/stats/07_picking.ipynb #7dd5959b
 _of_draws = dict(
     spearman=spearman_at, kendall=kendall_at, weighted_kendall=weighted_kendall_at,
+    weighted_kendall_both=partial(weighted_kendall_at, rank='both'),
     regret=_pick_at('regret', 1), relative_top=_pick_at('relative_top', 1))
 
 def of_draws(
-    statistic:str, # 'spearman', 'kendall', 'weighted_kendall' (by accuracy), 'regret', 'relative_top' (of the top one)
+    # 'spearman', 'kendall', 'weighted_kendall' (by accuracy), 'weighted_kendall_both' (by accuracy and by score),
+    # 'regret', 'relative_top' (of the top one)
+    statistic:str,
     scores:ArrayLike, # Scores, one a model, higher is better, shape `[m]`
     accuracy:ArrayLike, # Accuracies, finite, shape `[m]`
 ) -> Callable: # Takes counts, shape `[b, m]`, and returns the statistic of each draw, shape `[b]`

@@ -24,12 +24,14 @@ _libraries = ('torch torchvision numpy pandas PIL sklearn timm transformers toke
               'datasets pyarrow')
 _foreign = {*sys.stdlib_module_names, *_libraries.split()} # whose classes and functions count by name
 
+# Compiled code cannot change, reading it is slow, and each key asks for that of the same functions.
+@lru_cache(maxsize=2**12)
 def _code(c):
-    "Instructions, names and constants of compiled code, without its place in a file"
+    "Fingerprint of the instructions, names and constants of compiled code, without its place in a file"
     constants = [_code(k) if isinstance(k, types.CodeType) else k for k in c.co_consts]
-    return [c.co_code, c.co_names, constants]
+    return fingerprint(c.co_code, c.co_names, constants)
 
-@lru_cache(maxsize=2**12)   # reading instructions is slow, and each key asks for those of the same functions
+@lru_cache(maxsize=2**12)
 def _names(c, kinds=('LOAD_GLOBAL','LOAD_NAME')):
     "Names that compiled code looks up in its module, those of functions inside it too"
     nested = [k for k in c.co_consts if isinstance(k, types.CodeType)]
@@ -104,12 +106,21 @@ def _class(c):
     return [c.__qualname__, c.__bases__, methods, constants]
 
 # %% ../../nbs/store/02_fingerprints.ipynb #83954cef
+def _settings(m):
+    "What a module holds beside weights and modules: numbers, words, functions, tensors that are not saved, hooks"
+    def tells(k, v): return k!='training' and not k.startswith('_') and (_is_telling(v) or isinstance(v, Tensor))
+    kept = {k: v for k,v in sorted(vars(m).items()) if tells(k, v)}
+    unsaved = {k: m._buffers[k] for k in sorted(m._non_persistent_buffers_set)}
+    hooks = [*m._forward_pre_hooks.values()],[*m._forward_hooks.values()]
+    return [kept, unsaved, hooks]
+
 def _network(m):
     "What the outputs of a network depend on"
     classes = {type(o) for o in m.modules()}
     own = [c for c in classes if _root(c)!='torch']
     own.sort(key=lambda c: (c.__qualname__, c.__module__))
-    return [repr(m), m.state_dict(), own]
+    settings = [_settings(o) for o in m.modules()]
+    return [repr(m), m.state_dict(), own, settings]
 
 def _any(o):
     "What tells an object of any class from others"

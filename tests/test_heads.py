@@ -1,0 +1,252 @@
+"""What enters the head is what makes the logits, however the forward pass is written: each small network has one right answer, and
+where nothing in the pass tells it, an error says what to pass"""
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+from transfer_metrics.models import outputs
+
+rows,tokens = torch.randn(7, 5, generator=torch.Generator().manual_seed(0)),torch.randn(7, 4, 5, generator=torch.Generator().manual_seed(1))
+pixels = torch.randn(7, 2, 3, 3, generator=torch.Generator().manual_seed(2))
+labels = list('abababa')
+Linear = nn.Linear
+
+class Net(nn.Module):
+    "Parts, and a forward pass that calls them"
+    def __init__(self, forward, **parts):
+        super().__init__()
+        for k,part in parts.items(): setattr(self, k, part)
+        self.how = forward
+    def forward(self, x): return self.how(self, x)
+
+def body(d=6): return nn.Sequential(Linear(5, d), nn.ReLU())
+def weights(*shape): return nn.Parameter(torch.randn(*shape))
+def net(forward, **parts): return Net(forward, **dict(b=body(), head=Linear(6, 3))|parts)
+def entering(m, x): return m.b(x)
+def said(model, x, **options): return outputs(model.eval(), (x, labels), batch_size=4, progress=False, **options) # two batches
+
+def first(*parts): return parts[0]
+def last(*parts): return parts[-1]
+def emptied(m, x):
+    h = m.b(x)
+    z = m.head(h)
+    h.zero_()
+    return z
+def by_length(m, x):
+    order = x[:,0].argsort()
+    return m.head(m.b(x[order]))[order.argsort()]
+def one_more_where_short(m, x): return last(*([m.head(m.b(-x))] if len(x)<4 else []), m.head(m.b(x)))
+
+right = {
+    # one layer, called several times
+    'on tokens, then on their mean': (lambda m,x: last(m.head(m.b(x)), m.head(m.b(x).mean(1))), tokens, lambda m,x: m.b(x).mean(1)),
+    'on the mean, then on tokens': (lambda m,x: first(m.head(m.b(x).mean(1)), m.head(m.b(x))), tokens, lambda m,x: m.b(x).mean(1)),
+    'the first call counts': (lambda m,x: first(m.head(m.b(x)), m.head(m.b(-x))), rows, entering),
+    'the last call counts': (lambda m,x: last(m.head(m.b(-x)), m.head(m.b(x))), rows, entering),
+    'mean of two calls': (lambda m,x: (m.head(m.b(x))+m.head(m.b(-x)))/2, rows, lambda m,x: (m.b(x)+m.b(-x))/2),
+    'difference of two calls': (lambda m,x: m.head(m.b(x))-m.head(m.b(-x)), rows, lambda m,x: torch.cat([m.b(x),m.b(-x)], 1)),
+    # what comes after the head
+    'temperature': (lambda m,x: m.head(m.b(x))/.07, rows, entering),
+    'log_softmax': (lambda m,x: m.head(m.b(x)).log_softmax(1), rows, entering),
+    'softmax': (lambda m,x: m.head(m.b(x)).softmax(1), rows, entering),
+    'reshaped': (lambda m,x: m.head(m.b(x)).reshape(len(x), 3, 1).permute(0, 2, 1).squeeze(1), rows, entering),
+    # tokens
+    'one token': (lambda m,x: m.head(m.b(x))[:,0], tokens, lambda m,x: m.b(x)[:,0]),
+    'one token, scaled': (lambda m,x: m.head(m.b(x))[:,1]*3, tokens, lambda m,x: m.b(x)[:,1]),
+    'one token, log_softmax': (lambda m,x: m.head(m.b(x))[:,2].log_softmax(1), tokens, lambda m,x: m.b(x)[:,2]),
+    'one token, softmax': (lambda m,x: m.head(m.b(x))[:,3].softmax(1), tokens, lambda m,x: m.b(x)[:,3]),
+    'mean of tokens': (lambda m,x: m.head(m.b(x)).mean(1), tokens, lambda m,x: m.b(x).mean(1)),
+    # crops
+    'crops beside each other': (lambda m,x: m.head(m.b(x.flatten(0, 1))).view(len(x), 4, -1).mean(1), tokens, lambda m,x: m.b(x).mean(1)),
+    'crops in blocks': (lambda m,x: m.head(m.b(x.mT.mT.transpose(0, 1).flatten(0, 1))).view(4, len(x), -1).mean(0), tokens,
+                        lambda m,x: m.b(x).mean(1)),
+    'crops in a loop': (lambda m,x: torch.stack([m.head(m.b(o)) for o in x.unbind(1)]).mean(0), tokens, lambda m,x: m.b(x).mean(1)),
+    # other ways to write it
+    'emptied afterwards': (emptied, rows, entering),
+    'sorted by length, and back': (by_length, rows, entering),
+    'checkpoint': (lambda m,x: checkpoint(lambda o: m.head(m.b(o)), x, use_reentrant=False), rows, entering),
+    'checkpoint, older': (lambda m,x: checkpoint(lambda o: m.head(m.b(o)), x, use_reentrant=True), rows, entering)}
+
+def check(model, x, right_features, **options):
+    "Features are those given, and logits the model's own in both batches"
+    o = said(model, x, **options)
+    with torch.no_grad(): expected,z = right_features(model, x),model(x)
+    np.testing.assert_allclose(o.features, expected, atol=1e-5)
+    if z.ndim==2 and not torch.allclose(z.sum(1), torch.ones(len(z))): np.testing.assert_allclose(o.logits, z, atol=1e-5)
+    np.testing.assert_allclose(o.probs.sum(1), 1, atol=1e-5)
+    return o
+
+@pytest.mark.parametrize('name', right)
+@pytest.mark.filterwarnings('ignore:None of the inputs have requires_grad')
+def test_layers(name):
+    torch.manual_seed(0)
+    forward,x,features = right[name]
+    o = check(net(forward), x, features)
+    assert o.taken.startswith("input of 'head'")
+
+def test_which_calls_are_said():
+    o = said(net(right['mean of two calls'][0]), rows)
+    assert o.taken=="input of 'head', mean over its 2 calls"
+    o = said(net(right['one token, scaled'][0]), tokens)
+    assert o.taken=="input of 'head', at the token whose answer is returned"
+    o = said(net(right['the first call counts'][0]), rows, layer='head')
+    assert o.taken=="input of 'head', the last of its 2 calls"
+    with pytest.raises(ValueError, match="'head' was called once in the first batch, and 2 times in a later one"):
+        said(net(one_more_where_short), rows)
+
+products = {
+    'linear': (lambda m,x: F.linear(m.b(x), m.w), entering),
+    'matmul': (lambda m,x: m.b(x)@m.w.T, entering),
+    'the other way round': (lambda m,x: (m.w@m.b(x).T).T, entering),
+    'einsum': (lambda m,x: torch.einsum('nd,cd->nc', m.b(x), m.w), entering),
+    'cosine': (lambda m,x: (F.normalize(m.b(x))@F.normalize(m.w).T)*16, lambda m,x: F.normalize(m.b(x))),
+    'distance': (lambda m,x: -torch.cdist(m.b(x), m.w), entering),
+    'tied': (lambda m,x: F.linear(m.b(x), m.head.weight, m.head.bias), entering)}
+
+@pytest.mark.parametrize('name', products)
+def test_heads_that_are_no_layers(name):
+    "May be a head or a projection: said by the user or by the model, never guessed"
+    torch.manual_seed(0)
+    forward,features = products[name]
+    model = net(forward, w=weights(3, 6))
+    with pytest.raises(ValueError, match="features='head' if it is logits"): said(model, rows)
+    o = check(model, rows, features, features='head')
+    assert o.taken in ("input of 'w'", "input of 'head.weight'")
+    plain = said(model, rows, features='output')
+    assert plain.logits is None
+    np.testing.assert_allclose(plain.features, o.logits, atol=1e-6)
+    model.num_classes = 3
+    check(model, rows, features)
+    model.num_classes,model.output_dim = 0,3
+    assert said(model, rows).logits is None
+
+def test_several_tensors():
+    "Features beside logits, an embedding that is a linear layer, two heads"
+    torch.manual_seed(0)
+    beside = net(lambda m,x: (m.b(x), m.head(m.b(x))), b=body(3), head=Linear(3, 3))
+    o = said(beside, rows)
+    with torch.no_grad(): features,z = beside(rows)
+    np.testing.assert_allclose(o.features, features, atol=1e-6)
+    np.testing.assert_allclose(o.logits, z, atol=1e-6)
+    for order in (0,1),(1,0):
+        def embedded(m, x, order=order):
+            e = m.embed(m.b(x))
+            both = e,m.head(e)
+            return tuple(both[i] for i in order)
+        model = net(embedded, embed=Linear(6, 4), head=Linear(4, 4))
+        o = said(model, rows)
+        with torch.no_grad(): e = model.embed(model.b(rows))
+        np.testing.assert_allclose(o.features, e, atol=1e-6)
+        np.testing.assert_allclose(o.logits, model.head(e).detach(), atol=1e-6)
+    deep = net(lambda m,x: (m.aux(m.b(-x)), m.head(m.b(x))), aux=Linear(6, 3))
+    with pytest.raises(ValueError, match=r"could each be the head \('aux' and 'head'\)"): said(deep, rows)
+    chosen = said(deep, rows, forward=lambda model, batch: dict(logits=model(batch[0])[1]))
+    np.testing.assert_allclose(chosen.features, deep.b(rows).detach(), atol=1e-6)
+    named = net(lambda m,x: dict(main=m.head(m.b(x)), aux=m.head(m.b(-x))))
+    with pytest.raises(ValueError, match='pass forward='): said(named, rows)
+
+def test_two_heads():
+    "Side by side, what both read once"
+    torch.manual_seed(0)
+    distilled = net(lambda m,x: (m.head(m.b(x)[:,0])+m.other(m.b(x)[:,1]))/2, other=Linear(6, 3))
+    check(distilled, tokens, lambda m,x: m.b(x)[:,:2].flatten(1))
+    def of_one(m, x):
+        h = m.b(x)
+        return torch.cat([m.head(h[:]), m.other(h[:])], 1)
+    o = check(net(of_one, other=Linear(6, 2)), rows, entering)
+    assert o.taken=="input of 'head' and 'other'"
+
+def test_layers_of_equal_width():
+    torch.manual_seed(0)
+    def unused(m, x):
+        h = m.b(x)
+        z = m.head(h)
+        m.other(2*h)
+        return z
+    check(net(unused, other=Linear(6, 3)), rows, entering)
+
+def test_mlp():
+    "All trained: what enters the last layer; a fresh head behind a trained body: what enters its first"
+    torch.manual_seed(0)
+    deep = net(lambda m,x: m.head(m.c(m.b(x)).relu()), b=nn.Sequential(Linear(5, 6), nn.LayerNorm(6)), c=Linear(6, 6))
+    for p in deep.parameters(): p.data.normal_()
+    check(deep, rows, lambda m,x: m.c(m.b(x)).relu())
+    deep.c.bias.data.zero_()
+    o = check(deep, rows, entering)
+    assert o.taken=="input of 'c', where the untrained part of the head begins"
+
+def test_dropout_that_is_always_on():
+    "Features and logits are of one pass"
+    torch.manual_seed(0)
+    model = net(lambda m,x: m.head(F.dropout(m.b(x), .5, True)))
+    o = said(model, rows)
+    np.testing.assert_allclose(model.head(torch.from_numpy(o.features)).detach(), o.logits, atol=1e-6)
+
+def test_hooks_that_were_there():
+    "Hooks of somebody else count: what the layer was really given"
+    torch.manual_seed(0)
+    model = net(lambda m,x: m.head(m.b(x)))
+    model.head.register_forward_pre_hook(lambda module, args: (2*args[0],))
+    model.head.register_forward_hook(lambda module, args, out: out/3)
+    check(model, rows, lambda m,x: 2*m.b(x))
+    assert len(model.head._forward_pre_hooks)==len(model.head._forward_hooks)==1
+
+@pytest.mark.parametrize('dtype', ['bfloat16','float32'])
+def test_half_precision(dtype):
+    "The token is found, and the rows of crops, in the precision of the pass"
+    torch.manual_seed(0)
+    for name in 'one token','mean of tokens','crops beside each other','mean of two calls','sorted by length, and back':
+        forward,x,features = right[name]
+        model = net(forward).eval()
+        o = said(model, x, dtype=dtype)
+        with torch.no_grad(): np.testing.assert_allclose(o.features, features(model, x), atol=.05)
+
+wrapped = {
+    'sequence': (lambda m: nn.Sequential(m), lambda w: w[0]),
+    'parallel': (lambda m: nn.DataParallel(m, device_ids=[]), lambda w: w.module),
+    'compiled': (lambda m: torch.compile(m, backend='eager'), lambda w: w._orig_mod),
+    'a compiled part': (lambda m: nn.Sequential(torch.compile(m, backend='aot_eager')), lambda w: w[0]._orig_mod)}
+
+@pytest.mark.parametrize('name', wrapped)
+@pytest.mark.filterwarnings('ignore')
+def test_wrapped(name):
+    torch.manual_seed(0)
+    wrap,inner = wrapped[name]
+    check(wrap(net(lambda m,x: m.head(m.b(x)))), rows, lambda w,x: inner(w).b(x))
+
+def test_convolutions():
+    "One pixel, flattened; a kernel that sees the whole map is no layer whose input is known to be the features"
+    torch.manual_seed(0)
+    front = nn.Conv2d(2, 6, 3),nn.ReLU()
+    check(nn.Sequential(*front, nn.Conv2d(6, 3, 1), nn.Flatten()), pixels, lambda m,x: m[:2](x).flatten(1))
+    whole = nn.Sequential(nn.Conv2d(2, 6, 3, padding=1), nn.ReLU(), nn.Conv2d(6, 3, 3), nn.Flatten())
+    with pytest.raises(ValueError, match="made with the weights '2.weight'"): said(whole, pixels)
+    o = said(whole, pixels, layer='2')
+    assert o.features.shape==(7,6)
+
+unclear = {
+    'sigmoid': (lambda m,x: m.head(m.b(x)).sigmoid(), rows, 'a sigmoid of what a layer made'),
+    'a softmax of its own': (lambda m,x: m.head(m.b(x)).exp()/m.head(m.b(x)).exp().sum(1, keepdim=True), rows, 'the output is probabilities'),
+    'the largest of tokens': (lambda m,x: m.head(m.b(x)).amax(1), tokens, "reads 4 tokens of each sample.*pass pooling="),
+    'some of the tokens': (lambda m,x: m.head(m.b(x))[:,2:].mean(1), tokens, "reads 4 tokens of each sample.*pass pooling="),
+    'the largest of crops': (lambda m,x: m.head(m.b(x.flatten(0, 1))).view(len(x), 4, -1).amax(1), tokens, 'reads 16 rows for 4 samples'),
+    'by NumPy': (lambda m,x: torch.from_numpy(m.head(m.b(x)).numpy().copy()), rows, 'not seen to be made by layers')}
+
+@pytest.mark.parametrize('name', unclear)
+def test_unclear(name):
+    "Refused, and read where it is said what is wanted"
+    torch.manual_seed(0)
+    forward,x,text = unclear[name]
+    model = net(forward)
+    with pytest.raises(ValueError, match=text): said(model, x)
+    assert said(model, x, features='output').features.shape==(7,3)
+    if 'crops' not in name: assert said(model, x, layer='head').features.shape==(7,6)
+
+def test_a_head_of_zeros():
+    "All tokens have the same answer, so the numbers do not show which counts"
+    model = net(lambda m,x: m.head(m.b(x))[:,1])
+    nn.init.zeros_(model.head.weight)
+    with pytest.raises(ValueError, match="answers alike for different tokens"): said(model, tokens)
+    assert said(model, tokens, pooling='cls').features.shape==(7,6)
