@@ -13,6 +13,7 @@ lib = Path(tm.__file__).parent
 # Why each `while` ends
 ends = {
     'cli/tables._side_by_side': 'each turn takes at least one column away',
+    'cli/plan._pace': 'each turn takes twice as many images, until all are taken',
     'containers.__iter__': 'each turn takes samples of the stream that it batches, as long as the stream itself gives some',
     'datasets/folders._names': 'each turn goes one data set further in',
     'heads._in_front': 'each turn goes to an earlier call',

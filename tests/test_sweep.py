@@ -120,8 +120,8 @@ def test_killed_and_resumed(after, tmp_path, count):
     store,log = tmp_path/'sweep',tmp_path/'log'
     pid = os.fork()
     if not pid:
-        scored(store, pause=.02)
-        os._exit(0)
+        try: scored(store, pause=.02)
+        finally: os._exit(0) # an error must not go on as a second pytest
     until = time.monotonic()+60
     while (not log.exists() or log.stat().st_size<after) and time.monotonic()<until: time.sleep(.002)
     os.kill(pid, signal.SIGKILL)

@@ -168,7 +168,8 @@ def score_difference(
         without = first.without-second.without
         value = float(np.subtract(first.value, second.value))
     error = Jackknife(first.metric, value, without, first.n, first.sign).error
-    if not math.isfinite(error): return ScoreDifference(value, *[math.nan]*3, first.n, math.nan, coverage)
+    nan = math.nan
+    if not math.isfinite(error): return ScoreDifference(value, nan, nan, nan, first.n, nan, coverage)
     df = len(without)-1
     lo,hi = map(float, t_interval(value, error, df, coverage=coverage))
     if error==0: p = .5 if value==0 else float(first.sign*value>0)

@@ -62,8 +62,8 @@ def _scores_of(scores, metric):
     values = values.dropna()
     if len(values)<2: raise ValueError(f'`scores` must have {name} of two models or more, got {len(values)}')
     if left_out:
-        names = ', '.join(map(repr, left_out))
-        warnings.warn(f'no {name} of {names}: left out, and the probabilities are for the others', stacklevel=3)
+        without = ', '.join(map(repr, left_out))
+        warnings.warn(f'no {name} of {without}: left out, and the probabilities are for the others', stacklevel=3)
     return values
 
 def _costs(cost, models):
