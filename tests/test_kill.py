@@ -125,12 +125,12 @@ def child(f, *args):
     "A process that runs `f`; it ends with 1 if that fails"
     pid = os.fork()
     if pid: return pid
+    code = 1
     try:
         f(*args)
-        os._exit(0)
-    except BaseException:
-        traceback.print_exc()
-        os._exit(1)
+        code = 0
+    except BaseException: traceback.print_exc()
+    finally: os._exit(code) # whatever fails, printing included, must not go on as a second pytest
 
 def ended(pid):
     _,status = os.waitpid(pid, 0)
@@ -219,10 +219,11 @@ def test_disk_full_in_the_middle(name, undisturbed, tmp_path, monkeypatch):
     path = tmp_path/'store.csv'
     def cramped():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        _,hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        soft,hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (300,hard))
         try: f(path)
         except OSError: os._exit(7)
+        finally: resource.setrlimit(resource.RLIMIT_FSIZE, (soft,hard)) # so that another error can be told
     assert ended(child(cramped))==7
     same(f(path), expected)
 
