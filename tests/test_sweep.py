@@ -90,7 +90,7 @@ def test_names_do_not_matter_and_weights_do(tmp_path, count):
         assert count()==n and outs[name].name==name
 
 def test_settings_of_a_module_matter(tmp_path, count):
-    "A number or a word beside the weights, a buffer that is not saved, a hook"
+    "A number or a word beside the weights, a buffer that is not saved; hooks are not told, most of them watch"
     def looked(model):
         kept_outputs({'m': model}, loader, store=tmp_path, progress=False)
         return count()
@@ -108,8 +108,7 @@ def test_settings_of_a_module_matter(tmp_path, count):
     assert looked(model)==passes
     model.shift += 1
     assert looked(model)==passes
-    model.head.register_forward_pre_hook(lambda module, args: (args[0].abs(),))
-    assert looked(model)==passes and looked(model)==0
+    assert looked(model)==0
 
 @pytest.mark.skipif(not hasattr(os, 'fork'), reason='needs fork')
 @pytest.mark.parametrize('after', [1, 7])

@@ -107,12 +107,11 @@ def _class(c):
 
 # %% ../../nbs/store/02_fingerprints.ipynb #83954cef
 def _settings(m):
-    "What a module holds beside weights and modules: numbers, words, tensors that are not saved, the code of hooks"
+    "What a module holds beside weights and modules: numbers, words and tensors that are not saved"
     def tells(k, v): return k!='training' and not k.startswith('_') and isinstance(v, (*_plain,Tensor))
     kept = {k: v for k,v in sorted(vars(m).items()) if tells(k, v)}
     unsaved = {k: m._buffers[k] for k in sorted(m._non_persistent_buffers_set)}
-    hooks = [*m._forward_pre_hooks.values(), *m._forward_hooks.values()]
-    return [kept, unsaved, [_code(f.__code__) for f in hooks if hasattr(f, '__code__')]]
+    return [kept, unsaved]
 
 def _network(m):
     "What the outputs of a network depend on"
