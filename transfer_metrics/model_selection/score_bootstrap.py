@@ -83,13 +83,22 @@ def _of_moments(of, weights) -> Iterator[float]:
         state.moments = m if regression else _only_drawn(m)
         yield float(state.value())
 
+def _copies(one, of, most):
+    "States of no copy of the samples of the state `one`, of one, of two and so on"
+    res = [of.state()]
+    for _ in range(most):
+        more = of.state().merge(res[-1])
+        res.append(more.merge(one))
+    return res
+
 def _of_states(of, weights) -> Iterator[float]:
-    "The score of each resample of groups, from states that are merged as often as they were drawn"
+    "The score of each resample of groups, from states of as many copies of each as were drawn"
     parts = [of.state().update(*of.taken(part)) for part in of.parts]
+    copies = [_copies(one, of, most) for one,most in zip(parts, weights.max(0), strict=True)]
     for row in weights:
         state:State = of.state()
-        for part,times in zip(parts, row, strict=True):
-            for _ in range(times): state.merge(part)
+        for of_part,times in zip(copies, row, strict=True):
+            if times: state.merge(of_part[times])
         yield float(state.value())
 
 def _resampled(of:Grouped, weights:np.ndarray) -> Iterator[float]:
