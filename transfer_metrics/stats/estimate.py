@@ -16,7 +16,7 @@ import numpy as np
 # %% ../../nbs/stats/02_estimate.ipynb #4000b117
 @dataclass(frozen=True)
 class Estimate:
-    """A value and an interval around it, printed as `value [lo, hi]`; `float(e)` is the value
+    """A value and an interval around it, printed as `value [lo, hi]` or `value, no interval`; `float(e)` is the value
 
     >>> e = Estimate(.831, .412, .967)
     >>> e
@@ -39,7 +39,8 @@ class Estimate:
         usual = not size or .01<=size<1e4
         kind = '.3f' if usual else '.3g'
         value,lo,hi = (format(o, kind) for o in numbers)
-        text = f'{value} [{lo}, {hi}]'
+        if math.isnan(self.value): return value
+        text = f'{value}, no interval' if math.isnan(self.lo) else f'{value} [{lo}, {hi}]'
         for k,p in zip(('-inf','inf'), self.p_inf, strict=True):
             if p: text += f', P({k}) {p:.2g}'
         return text
