@@ -57,6 +57,7 @@ class Metric:
     cost: str = '' # what it costs, in words
     avoid: str = '' # when not to use it, one sentence
     each: Callable|None = None # from the same arguments to one number a sample, `[n]`, whose mean is the value
+    most: Callable|None = None # from `Sizes` and all options: the largest possible value, if it depends on them
 
     def _asks(self):
         if not isinstance(self.f, FunctionType): return _asks(self.f)
@@ -130,6 +131,16 @@ class Metric:
         if self.caution is None or math.isnan(value): return ''
         return self.caution(value, sizes, self.options|options)
 
+    def range_of(self,
+        sizes:Any, # How much data it is of, a `Sizes`
+        **options:Any, # Those that are not at their defaults
+    ) -> tuple[float,float]: # Smallest and largest possible value
+        "The range of values of so much data"
+        lo,hi = self.range
+        if self.most is None: return lo,hi
+        largest = self.most(sizes, self.options|options)
+        return lo,min(hi, largest)
+
 _registry: dict[str,Metric] = {}
 
 # %% ../nbs/03_registry.ipynb #3f7ff86c
@@ -148,6 +159,7 @@ def metric(
     cost:str='', # What it costs, in words
     avoid:str='', # When not to use it, one sentence
     each:Callable|None=None, # From the same arguments to one number a sample, `[n]`, whose mean is the value
+    most:Callable|None=None, # From `Sizes` and all options: the largest possible value, if it depends on them
 ) -> Callable[[_F],_F]: # Decorator that returns its function, with the attribute `metric`
     """Register a function as a metric
 
@@ -158,8 +170,8 @@ def metric(
     """
     def _f(f):
         name = f.__name__
-        words = dict(question=question, cost=cost, avoid=avoid)
-        f.metric = Metric(name, f, unit, range, higher_is_better, source, state, caution, baseline, **words, each=each)
+        told:dict[str,Any] = dict(question=question, cost=cost, avoid=avoid, each=each, most=most)
+        f.metric = Metric(name, f, unit, range, higher_is_better, source, state, caution, baseline, **told)
         _registry[name] = f.metric
         return f
     return _f

@@ -44,13 +44,22 @@ def show_p_best(
     a.note('Group 1: no difference to the first model shows; group 2: none to the first of the others; and so on.')
 
 # %% ../../nbs/cli/20_intervals.ipynb #1197ac07
+def _is_level(part, top):
+    "Which rows have the score of the first and its interval, as the same network twice has"
+    columns = ['value','lo','hi']
+    there = part[columns].to_numpy(float)
+    first = top[columns].to_numpy(float)
+    near = (there==first) | (abs(there-first)<=1e-9*abs(first))
+    return near.all(1)
+
 def _firsts(scores):
-    "Metric, the model that is probably best by it, how probable that is, and the others of its group"
+    "Metric, the models that are probably best by it, level, how probable that is, and the others of their group"
     known = scores.dropna(subset='p_best')
     for metric,part in known.groupby('metric', sort=False):
         top = part.loc[part.p_best.idxmax()]
-        same = part.model[(part.group==1) & (part.model!=top.model)]
-        yield metric,top.model,float(top.p_best),list(same)
+        level = _is_level(part, top)
+        others = part.model[(part.group==1) & ~level]
+        yield metric,list(part.model[level]),float(part.p_best[level].sum()),list(others)
 
 def _not_told(others):
     "Who else could be first"
@@ -61,10 +70,12 @@ def _not_told(others):
 def _first_words(scores):
     "How sure the first places are"
     sure:dict[str,list[str]] = {}
-    for metric,model,p,others in _firsts(scores):
-        if p>=.95: sure.setdefault(model, []).append(metric)
+    for metric,models,p,others in _firsts(scores):
+        names = listed(models) if len(models)<4 else f'{models[0]} and {len(models)-1} others'
+        level = ' (level, whatever the samples)' if len(models)>1 else ''
+        if p>=.95: sure.setdefault(names+level, []).append(metric)
         else:
-            first = f'{model} with probability {p:.2f}'
+            first = f'{names}{level} with probability {p:.2f}'
             yield f'By {metric} the best is not sure: {first}{_not_told(others)}. More samples would tell.'
     for model,metrics in sure.items():
         yield f'{model} would be best by {listed(metrics)} with other samples too (probability at least .95).'

@@ -59,17 +59,19 @@ def score_groups(
 def uncertainty(
     metric:str|Callable|Metric, # As `resolve` takes it
     out:Any, # `Outputs` of a model
-) -> list[float]: # The mean for permuted labels, then the score without each group; of some accuracies the first alone
+) -> list[float]: # The mean for permuted labels, the largest possible score, a number that tells the labels, and then
+                  # the score without each group, of some accuracies nothing
     "The numbers that an interval, the level of chance and the probability of being best are made of"
-    known,_ = resolve(metric)
-    zero = chance(metric, out, n_perm=19).mean
-    if known.each: return [zero, *_mean_without(metric, out)]
-    if known.unit=='accuracy': return [zero]
-    return [zero, *map(float, jackknife(metric, out).without)]
-
-def _mean_without(metric, out):
-    "A mean over samples without each group, each sample judged as among all of them"
     o = in_groups(metric, [out], {}, 30, 0)
+    zero = chance(metric, out, n_perm=19).mean
+    _,largest = o.range
+    first = [zero, largest, float(o.samples)]
+    if o.metric.each: return [*first, *_mean_without(o)]
+    if o.metric.unit=='accuracy': return first
+    return [*first, *map(float, jackknife(metric, out).without)]
+
+def _mean_without(o):
+    "A mean over samples without each group, each sample judged as among all of them"
     credit:Any = o.metric.each
     each = np.asarray(credit(*o.arrays, **o.options))
     parts = [each[part] for part in o.parts]
@@ -78,7 +80,7 @@ def _mean_without(metric, out):
 def _compared(found, part, coverage):
     "Probability that each row is the best of those of one metric, and its group, if they are of the same samples"
     models = {i: found[i] for i in part.index if i in found}
-    kinds = {(o.n,len(o.without)) for o in models.values()}
+    kinds = {(o.n,len(o.without),o.samples) for o in models.values()}
     table = pd.DataFrame(dict(p_best=math.nan, group=0), index=part.index)
     if len(models)<2 or len(kinds)>1: return table
     p = p_best(models)
@@ -91,10 +93,11 @@ def _compared(found, part, coverage):
 def _one_interval(f, row, numbers, coverage):
     "The level of chance, the interval of a score, and its jackknife if it has one"
     known,_ = resolve(f)
-    zero,*without = numbers
+    zero,largest,samples,*without = numbers
     n = int(row.n)
-    sign = 1 if known.higher_is_better else -1
-    found = Jackknife(row.metric, row.value, np.array(without), n, sign, known.range) if without else None
+    smallest,_ = known.range
+    facts:dict[str,Any] = dict(sign=1 if known.higher_is_better else -1, range=(smallest,largest), samples=int(samples))
+    found = Jackknife(row.metric, row.value, np.array(without), n, **facts) if without else None
     if known.unit=='accuracy' or not found: return zero,accuracy_interval(row.value, n, coverage),found
     return zero,found.interval(coverage),found
 

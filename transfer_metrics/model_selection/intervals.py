@@ -53,6 +53,7 @@ class Jackknife:
     n: int # samples
     sign: int = 1 # 1 if higher is better, else -1
     range: tuple[float,float] = (-math.inf,math.inf) # smallest and largest possible score
+    samples: int = 0 # the same number for the same labels; 0 where they are not known
 
     @property
     def error(self) -> float: # in the unit of the score; nan where a value is infinite
@@ -102,14 +103,14 @@ def jackknife(
     >>> import transfer_metrics as tm
     >>> x = [[0.], [1.], [2.], [4.], [5.], [6.]]
     >>> tm.jackknife('h_score', x, ['cat', 'cat', 'cat', 'dog', 'dog', 'dog'])
-    h_score 0.857 [0.668, 1.046]; 0.828 without bias (6 samples in 6 groups)
+    h_score 0.857 [0.668, 1.000]; 0.828 without bias (6 samples in 6 groups)
     """
     o = in_groups(metric, data, options, groups, seed)
     value = o.value() # refuses what it must, and warns
     with warnings.catch_warnings(action='ignore'): # said once above
         without = np.array([*_without(o.state(), o.parts, o.taken)])
     sign = 1 if o.metric.higher_is_better else -1
-    return Jackknife(o.metric.name, value, without, o.n, sign, o.metric.range)
+    return Jackknife(o.metric.name, value, without, o.n, sign, o.range, o.samples)
 
 # %% ../../nbs/model_selection/14_intervals.ipynb #512fc04d
 @dataclass(frozen=True)
@@ -136,7 +137,12 @@ class ScoreDifference:
 
 def _comparable(found):
     "Refuse scores that were not computed on the same samples"
+    found = list(found)
     kinds = {(o.metric,o.n,len(o.without)) for o in found}
+    labels = {o.samples for o in found if o.samples}
+    if len(kinds)==1 and len(labels)>1:
+        raise ValueError(f'only scores on the same samples can be compared, and these {found[0].n} have other labels: '
+                         'give each model the same samples in the same order')
     if len(kinds)==1: return
     texts = [f'{metric} of {n} samples in {g} groups' for metric,n,g in sorted(kinds)]
     raise ValueError(f'only one score on the same samples can be compared, got {" and ".join(texts)}')
@@ -152,7 +158,7 @@ def score_difference(
     `n_needed` takes the difference and its spread as they were found: of so many samples about half of the sets show
     it, of twice as many about four in five. It is known as badly as they are. A score that is infinite, or is so
     without some of the samples, has no interval (`nan`).
-    Raises `ValueError` if the scores are not of one metric and of equally many samples
+    Raises `ValueError` if the scores are not of one metric, or their samples are not as many or have other labels
 
     >>> import transfer_metrics as tm
     >>> y = ['cat']*4+['dog']*4
@@ -190,7 +196,7 @@ def p_best(
 
     A model with the worst score there is, minus infinity, has no interval (`nan`), and the others are compared. If
     another model has none, nothing is known (`nan` for all).
-    Raises `ValueError` for no model, and if the scores are not of one metric and of equally many samples
+    Raises `ValueError` for no model, and if the scores are not of one metric or not on the same samples
 
     >>> import transfer_metrics as tm
     >>> y = ['cat']*4+['dog']*4

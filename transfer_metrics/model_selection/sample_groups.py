@@ -11,9 +11,11 @@ __all__ = ['meant', 'Grouped', 'in_groups']
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
+import zlib
 import numpy as np
 import torch
 from torch import Tensor
+from ..cautions import counted, sizes
 from ..checks import whole
 from ..core import Labels, as_labels, as_tensor
 from .scoring import data_of
@@ -56,6 +58,25 @@ class Grouped(NamedTuple):
     arrays: list[Any] # its data as they were given
     rows: list[Tensor] # the same as tensors, classes as their numbers
     parts: list[np.ndarray] # positions of the samples of each group
+
+    @property
+    def named(self) -> dict[str,Tensor]: # Its rows by name
+        "The data by the names of the metric's arguments"
+        names = self.metric.free(self.options)
+        return dict(zip(names, self.rows, strict=True))
+
+    @property
+    def range(self) -> tuple[float,float]: # Infinite where there is no bound
+        "Smallest and largest possible score of samples of so many classes"
+        if self.metric.most is None: return self.metric.range
+        return self.metric.range_of(sizes([counted(self.named)]), **self.options)
+
+    @property
+    def samples(self) -> int: # 0 without labels
+        "A number that is the same for the same labels in the same order"
+        labels = self.named.get('labels')
+        if labels is None: return 0
+        return zlib.crc32(labels.cpu().contiguous().numpy().tobytes())
 
     @property
     def n(self) -> int: # 2 or more

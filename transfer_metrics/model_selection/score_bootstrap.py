@@ -190,4 +190,4 @@ def bootstrap_score(
             found[i] = score
             bar.update()
     sign = 1 if of.metric.higher_is_better else -1
-    return ScoreBootstrap(of.metric.name, value, found, of.n, g, sign, of.metric.range)
+    return ScoreBootstrap(of.metric.name, value, found, of.n, g, sign, of.range)

@@ -206,8 +206,13 @@ def _check(shrinkage, **_):
     "Refuse an unknown kind of shrinkage"
     one_of(shrinkage, 'shrinkage', (None,'ledoit_wolf'))
 
+def _most(s, options):
+    "Number of classes less one, of the form that is neither scaled nor judged by other samples"
+    if options['ddof'] or options['cv'] is not None: return math.inf
+    return max(s.c_t-1, 0)
+
 @metric(unit='1', range=(0, math.inf), source='[Bao et al. 2019](https://doi.org/10.1109/ICIP.2019.8803726)',
-    state=by_moments(_from_moments, norms='shrinkage', check=_check), caution=of_covariance,
+    state=by_moments(_from_moments, norms='shrinkage', check=_check), caution=of_covariance, most=_most,
     question='Along how many independent directions do the features tell my classes apart?',
     cost='one pass over the features, and one matrix of features by features',
     avoid="there are not several times as many samples as features, unless `shrinkage='ledoit_wolf'`")
