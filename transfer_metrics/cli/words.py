@@ -220,7 +220,8 @@ def _needs(rows):
     reached = rows[~rows.censored].sort_values('loglog', kind='stable')
     said = []
     for r in reached.itertuples():
-        ends = '' if math.isnan(r.lo) else f' [{r.lo:.0f}, {r.hi:.0f}]'
+        upper = f'{r.hi:.0f}' if r.hi<=r.n else f'more than {r.n}' # beyond what was measured
+        ends = '' if math.isnan(r.lo) else f' [{r.lo:.0f}, {upper}]'
         said.append(f'{r.name} {r.loglog:.0f}{ends}')
     return reached,said
 
