@@ -145,7 +145,8 @@ def code(c, nb):
     for d in (o.data for o in c.outputs if 'text/html' in o.get('data', {})): d['text/html'] = breakable(''.join(d['text/html']))
     widths = [o.metadata['image/png']['width'] for o in c.outputs if 'image/png' in o.get('metadata', {})]
     caption = ds.get('fig-cap')
-    image = dict(alt=ds.get('fig-alt') or caption or 'Figure', **({'width': f'{widths[0]}px'} if widths else {}))
+    image = dict(alt=ds.get('fig-alt') or caption or 'Figure')
+    if widths: image |= dict(width=f'{widths[0]}px', classes='wide' if widths[0]>=600 else 'narrow')
     c.metadata = dict(tags=[_tags[o] for o in ds.items() if o in _tags], mystnb=dict(image=image))
     if caption: c.metadata['mystnb']['figure'] = dict(caption=caption)
     if 'code-summary' in ds: c.metadata['mystnb'] |= dict(code_prompt_show=ds['code-summary'], code_prompt_hide=ds['code-summary'])

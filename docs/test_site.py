@@ -181,6 +181,18 @@ def test_narrow_header(site, browser):
         assert options and {browser.execute_script('return arguments[0].getClientRects().length', o) for o in options}=={1}
     finally: browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
 
+def test_narrow_figure(site, browser):
+    "The words of the first figure can be read on a phone: it is moved sideways, and the page is not"
+    narrow = dict(width=390, height=844, deviceScaleFactor=1, mobile=True)
+    browser.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', narrow)
+    try:
+        browser.get(site)
+        figure = wait(browser, '.cell_output img.wide')[0]
+        assert figure.rect['width']>600
+        assert browser.execute_script('return document.documentElement.scrollWidth')<=390
+        assert browser.execute_script('const o = arguments[0].parentElement; return o.scrollWidth>o.clientWidth', figure)
+    finally: browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
+
 # What comes first for what readers type
 first_for = {
     'how much data do I need': 'how_much_data.html',
