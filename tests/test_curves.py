@@ -1,10 +1,12 @@
 """What holds for every registered metric of learning curves and of loss-data curves
 
 A new metric of two curves needs a line in `units`."""
+import warnings
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from transfer_metrics.learning_curves.compare import compare_curves
 from transfer_metrics.learning_curves.curve import Curve
 from transfer_metrics.registry import registry
 
@@ -317,7 +319,20 @@ def test_bootstrap_refuses_curves():
 def test_compare_refuses():
     import transfer_metrics as tm
     from transfer_metrics.learning_curves.compare import plot_transfer
-    with pytest.raises(ValueError, match=r'`transfer` must be a Curve\(n, perf\), got float'): tm.compare_curves(base, .5)
-    with pytest.raises(ValueError, match=r'leave out each\(\)'): tm.compare_curves(base.each(), transfer)
+    with pytest.raises(ValueError, match=r'`transfer` must be a Curve\(n, perf\), got float'): compare_curves(base, .5)
+    with pytest.raises(ValueError, match=r'leave out each\(\)'): compare_curves(base.each(), transfer)
     with pytest.raises(ValueError, match="the same direction, got 'max' and 'min'"): plot_transfer(base, Curve([0,10], [2.,1.], direction='min'))
     with pytest.raises(ValueError, match=r'`coverage` must be a number in \(0, 1\), got 95'): plot_transfer(base, transfer, coverage=95)
+
+def test_fractions_and_percent():
+    "Accuracies in fractions beside accuracies in percent are told; levels of two kinds of losses and near curves are not"
+    sizes = [10,100,1000]
+    fractions = Curve(sizes, [.2,.5,.8], start='first')
+    percent = Curve(sizes, [40,65,85], start='first')
+    for pair in ((fractions,percent),(percent,fractions)):
+        with pytest.warns(UserWarning, match='fractions and percent'): compare_curves(*pair, n_boot=0)
+    with warnings.catch_warnings(action='error'):
+        compare_curves(percent, percent, n_boot=0)
+        compare_curves(fractions, Curve(sizes, [.4,.7,1.3], start='first'), n_boot=0)
+        losses = [Curve(sizes, perf, direction='min', start='first') for perf in ([.9,.5,.2],[40,30,21])]
+        compare_curves(*losses, n_boot=0)

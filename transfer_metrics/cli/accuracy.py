@@ -10,6 +10,7 @@ __all__ = ['named_counts', 'accuracy']
 # %% ../../nbs/cli/17_accuracy.ipynb #e76efb81
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
@@ -226,8 +227,16 @@ def _draw(frame):
     first = frame[(frame.model==frame.model.iloc[0]) & (frame.data==frame.data.iloc[0])]
     return plot_estimates(first).figure
 
+def _with_report(o):
+    "The same of saved outputs, as a page to hand on"
+    if getattr(o, 'report', ''): return 'transfer-metrics invariance --help'
+    known,new = quote(o.known_outputs),quote(o.new_outputs)
+    if len(max(known, new, key=len))>60: known,new = 'KNOWN','NEW' # would not fit a line
+    return f'transfer-metrics accuracy --known-outputs {known} --new-outputs {new} --report accuracy.html'
+
 def _go_on(o):
     "The command to go on with"
+    if o.known_outputs or o.new_outputs: return _with_report(o)
     if not o.models: return 'transfer-metrics accuracy --models resnet18 --known LABELLED --new UNLABELLED --size 224'
     return f'transfer-metrics invariance {looked_at(o, o.known)}'
 

@@ -133,6 +133,19 @@ def _row(k, unit, e, *reasons):
     shares = dict(p_neg_inf=below, p_pos_inf=above)
     return dict(metric=k, value=e.value, **ends, unit=unit, **shares, reason=said)
 
+def _looks_like_fractions(perf): return perf.min()>=0 and perf.max()<=1
+
+def _looks_like_percent(perf): return perf.min()>=1 and 20<=perf.max()<=100
+
+def _warn_of_units(base, transfer):
+    "Say that one curve looks like fractions and the other like percent, which makes every number nonsense"
+    if base.direction!='max': return
+    pairs = dict(base=base, transfer=transfer), dict(transfer=transfer, base=base)
+    for (small,a),(large,b) in (p.items() for p in pairs):
+        if not (_looks_like_fractions(a.perf) and _looks_like_percent(b.perf)): continue
+        warnings.warn(f'`{small}` goes from {a.perf[0]:.3g} to {a.perf[-1]:.3g} and `{large}` from {b.perf[0]:.3g} to '
+                      f'{b.perf[-1]:.3g}: if these are fractions and percent, divide the second by 100', stacklevel=3)
+
 def _warn_of_losses(*curves):
     "Say that all curves get worse with more data, as losses do that are read the wrong way round"
     sign = 1 if curves[0].direction=='max' else -1
@@ -167,6 +180,7 @@ def compare_curves(
     if base.many or transfer.many:
         raise ValueError('`base` and `transfer` must be one curve each, with runs; leave out each()')
     _warn_of_losses(base, transfer)
+    _warn_of_units(base, transfer)
     rows = _rows()
     apart = _apart(base, transfer)
     resample = options.get('resample', 'runs')
