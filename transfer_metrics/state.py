@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from torch import Tensor
+from .checks import same_width
 from .core import ArrayLike, as_features, as_labels, as_matrix, as_tensor, check_classes, check_simplex
 from .linalg import Moments, class_sums, mean_shift
 from .linalg import power2
@@ -167,7 +168,7 @@ class MomentState(State):
         y = as_labels(labels, n=len(x), of=features, device=x.device, measured=True)
         if self.moments is None: self.moments = Moments(mean_shift(x), 0, **self.how)
         d = len(self.moments.shift)
-        if d!=x.shape[1]: raise ValueError(f'`features` must have {d} columns as before, got {x.shape[1]}')
+        same_width(x, 'features', d)
         new = y.classes.tolist()
         m,where = self._with(self.moments, new)
         at = m.shift.device
@@ -279,7 +280,7 @@ class JointState(State):
         k = self.joint.shape[1]
         at = self.joint.device
         old = len(self.targets)
-        if k!=joint.shape[1]: raise ValueError(f'`{self.name}` must have {k} columns as before, got {joint.shape[1]}')
+        same_width(joint, self.name, k)
         where = renumber(self.targets, targets)
         new = len(self.targets)-old
         if new:
