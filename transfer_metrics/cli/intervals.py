@@ -46,11 +46,11 @@ def show_p_best(
 # %% ../../nbs/cli/20_intervals.ipynb #1197ac07
 def _is_level(part, top):
     "Which rows have the score of the first and its interval, as the same network twice has"
+    import numpy as np
     columns = ['value','lo','hi']
     there = part[columns].to_numpy(float)
     first = top[columns].to_numpy(float)
-    near = (there==first) | (abs(there-first)<=1e-9*abs(first))
-    return near.all(1)
+    return np.isclose(there, first, rtol=1e-9, atol=0, equal_nan=True).all(1)
 
 def _firsts(scores):
     "Metric, the models that are probably best by it, level, how probable that is, and the others of their group"
