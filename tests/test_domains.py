@@ -69,7 +69,7 @@ def test_saved(options, tmp_path):
     assert solved[0]==solved[1]
 
 def test_refuses_files(tmp_path):
-    with refused('does not exist'): TransformHead.load(tmp_path/'other.npz')
+    with refused('`path`: no such file'): TransformHead.load(tmp_path/'other.npz')
     np.savez(tmp_path/'foreign.npz', weight=np.eye(4))
     with refused('is not a saved head, it lacks bias, task'): TransformHead.load(tmp_path/'foreign.npz')
     with refused('`path` must be an .npz file'): fit().save(tmp_path/'head.pt')

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
-from torch import Tensor, nn
+from torch import Tensor, compiler, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
@@ -221,6 +221,10 @@ class _Uncompiled(Trace):
     def _should_skip_dynamo(cls): return False
     def __torch_dispatch__(self, func, types, args=(), kwargs=None): return self.noted(func, args, kwargs or {})
 
+def _uncompiled(f):
+    "A function that the compiler leaves alone; it is not loaded for that"
+    return compiler.disable(f) if 'torch._dynamo' in sys.modules else f
+
 def _trace_of(model):
     "Only where the compiler is loaded does it have to be kept away"
     kind = Trace if 'torch._dynamo' in sys.modules else _Uncompiled
@@ -237,7 +241,7 @@ def traced(
             def note(module, args, kwargs, out):
                 x = next(tensors_in((args, kwargs)), None)
                 if x is not None: trace.called(name, module, x, out, module.forward)
-            return note
+            return _uncompiled(note)
         for k,m in model.named_modules():
             if not _is_linear(m): continue
             handle = m.register_forward_hook(hook(k), with_kwargs=True)
