@@ -6,13 +6,14 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/logits.html.md"""
 
 # %% auto #0
 __all__ = ['are_probs', 'ends_in_softmax', 'before_softmax', 'logits_in', 'refuse_opaque', 'refuse_answers', 'refuse_product',
-           'refuse_parallel']
+           'refuse_parallel', 'words_of_output', 'doubt']
 
 # %% ../nbs/42_logits.ipynb #67514f37
 from typing import Any
 import torch
 from torch import Tensor, nn
-from .heads import Call, Origin, Trace, tensors_in
+from .heads import Call, Origin, Trace
+from .products import tensors_in
 
 # %% ../nbs/42_logits.ipynb #3251346f
 def are_probs(
@@ -101,3 +102,35 @@ def refuse_parallel(
     "Refuse a network whose layers are at work in threads of several devices, where they cannot be watched"
     several = [m for m in model.modules() if isinstance(m, nn.DataParallel) and len(m.device_ids)>1]
     if several: raise ValueError('a DataParallel model over several devices cannot be watched; pass model.module')
+
+# %% ../nbs/42_logits.ipynb #a1c0de02
+_in_doubt = 'output, taken for features though it may be logits: '
+_caps = {'tanh','softplus','sigmoid','hardsigmoid'}
+
+def _is_usual(module):
+    "Whether weights belong to a layer of torch or one made after it, or to a norm"
+    kinds = [c.__module__ for c in type(module).__mro__ if c not in (nn.Module,nn.Bilinear)]
+    of_torch = any(o.startswith('torch.') and not o.endswith(('.container','.bilinear')) for o in kinds)
+    return of_torch and not isinstance(module, nn.Bilinear) or 'norm' in type(module).__name__.lower()
+
+def words_of_output(
+    model:nn.Module, # A network, no layer of which makes its output
+    trace:Trace, # Of the pass
+    origin:Origin, # Of the output
+) -> str: # What the features are, in words
+    "That an output is taken for features, and what speaks against it"
+    before,inside,_ = trace.last.partition('.parametrizations.')
+    owner = model.get_submodule(before if inside else before.rpartition('.')[0])
+    caps = origin.nonlinear()&_caps if origin.calls else set()
+    if caps: return f'{_in_doubt}it is {", ".join(sorted(caps))} of what a layer made'
+    if not trace.last or _is_usual(owner): return 'output: no head makes it, so there are no logits'
+    return f'{_in_doubt}it is made with {trace.last!r}, weights of no layer of torch'
+
+def doubt(
+    taken:str, # What the features of some outputs are, in words
+) -> str: # A caution, '' without a doubt
+    "Why a number that was read from features may not mean anything"
+    if not taken.startswith(_in_doubt): return ''
+    why = taken.removeprefix(_in_doubt)
+    return (f'doubtful: the features are the output of the model, which may be logits, as {why}; '
+            "features='output' says that it is right, and layer= names another place")

@@ -16,7 +16,7 @@ from .checks import one_of
 from .head_inputs import Entered, entered_rows, name_inputs, side_by_side
 from .heads import Call, Origin, Trace, encoder_name, first_untrained, traced
 from .logits import ends_in_softmax, logits_in
-from .logits import refuse_answers, refuse_opaque, refuse_parallel, refuse_product
+from .logits import refuse_answers, refuse_opaque, refuse_parallel, refuse_product, words_of_output
 from .pooling import features_last, mask_of, n_prefix_of, pooled, poolings
 from .reading import field_of, is_made, said
 
@@ -213,7 +213,7 @@ class Reader:
         if self.layers and None not in self.layers: self.has_logits = self.has_logits and rows
         if None not in self.layers: return found,None
         if not self.has_logits:
-            self.taken[None] = self._unheaded(found)
+            self.taken[None] = self._unheaded(found, trace)
             return found,None
         if not made: raise ValueError(_not_seen(self.model))
         self.heads = _Heads(self.model, trace, origin, self._tap)
@@ -248,11 +248,14 @@ class Reader:
         if self.encoder is None: raise ValueError(_not_pooled)
         return said(self.encoder.out)
 
-    def _unheaded(self, found):
+    def _unheaded(self, found, trace):
         "What is taken of a model without a head, in words"
         what = found.field or 'output'
         if found.field in _of_encoder: _,what = _encoded(found, self)
-        return what if self.features else f'{what}: no head makes it, so there are no logits'
+        if self.features: return what
+        if found.field or _without_head(self.model): return f'{what}: no head makes it, so there are no logits'
+        origin = trace.source(found.z)
+        return words_of_output(self.model, trace, origin)
 
     def _of_layer(self, layer, mask):
         "Features of a layer that was named"
