@@ -34,6 +34,7 @@ from . import neighbours as neighbours
 from . import pages as pages
 from . import plots as plots
 from . import pooling as pooling
+from . import products as products
 from . import progress as progress
 from . import public as public
 from . import reader as reader
