@@ -21,7 +21,7 @@ from .labelled import LabelledImages, found_in, given_arrays, given_outputs, ima
 from .labelled import model_outputs, run_device
 from .names import check_networks, check_saved
 from .tables import told
-from .words import accuracy_words, estimate_text, ranking_words
+from .words import accuracy_words, caution_lines, estimate_text, ranking_words
 
 # %% ../../nbs/cli/03_rank.ipynb #58473200
 def _halves(outs, seed):
@@ -95,18 +95,6 @@ def _scored(outs, test, o, source_accuracy, progress):
     return scores,full,test
 
 # %% ../../nbs/cli/03_rank.ipynb #506a3b52
-def _cautions(scores, left_out):
-    "What not to trust in the table: a line a score, and one for features that may be none"
-    models = scores.model.nunique()
-    def who(d): return 'all models' if d.model.nunique()==models else ', '.join(d.model.unique())
-    parts = scores.caution.str.partition('doubtful: ')
-    scores = scores.assign(caution=parts[0].str.removesuffix('; '), doubt=parts[2])
-    for k,d in scores[scores.caution!=''].groupby('metric', sort=False):
-        silent = '; not in the mean rank' if k in left_out else ''
-        yield f'{k} of {who(d)} is {d.caution.iloc[0]}{silent}'
-    for doubt,d in scores[scores.doubt!=''].groupby('doubt', sort=False):
-        yield f'{", ".join(d.metric.unique())} of {who(d)}: {doubt}'
-
 def _starred(name):
     "A column's heading, with a star if it is a yardstick"
     from transfer_metrics.model_selection.tables import is_baseline
@@ -127,7 +115,7 @@ def _show_scores(a, scores, what):
     a.table(title, wide.rename_axis(index=None, columns=None), digits=digits)
     if 'p_best' in scores: show_p_best(a, scores, ranks.index)
     if yardsticks: a.note('* a yardstick: a score is of use where it predicts better')
-    for text in _cautions(scores, ranks.attrs['left_out']): a.note(text)
+    for text in caution_lines(scores, ranks.attrs['left_out']): a.note(text)
     failed = scores[scores.error!='']
     for (name,error),d in failed.groupby(['model','error'], sort=False):
         why = as_options(error, a.options)
