@@ -199,7 +199,8 @@ class MomentState(State):
         if d!=e: raise ValueError(f'states must have equally many features, got {d} and {e}')
         m,where = self._with(self.moments, other.classes)
         c = len(self.classes)
-        self.moments = m.plus(other.moments.spread(where, c))
+        theirs = other.moments.on(where.device)
+        self.moments = m.plus(theirs.spread(where, c))
         self.largest = max(self.largest, other.largest)
         return self
 
