@@ -49,6 +49,7 @@ from . import store as store
 from . import streaming as streaming
 from . import torchmetrics as torchmetrics
 from . import transferability as transferability
+from . import untrained as untrained
 from . import words as words
 from .cards import Card as Card
 from .cards import card as card
