@@ -292,6 +292,57 @@ def test_convolutions():
     o = said(whole, pixels, layer='2')
     assert o.features.shape==(7,6)
 
+def plain(): return nn.Sequential(Linear(5, 6), nn.ReLU(), nn.Dropout(.5), Linear(6, 3)).eval()
+def program(model): return torch.export.export(model, (rows[:4],), dynamic_shapes=({0: torch.export.Dim('n')},)).module()
+
+@pytest.mark.parametrize('kind', ['script','traced','exported'])
+@pytest.mark.filterwarnings('ignore')
+def test_programs(kind):
+    "Layers are no modules at work: products are seen, but whether they are the head is for the user to say"
+    torch.manual_seed(0)
+    model = plain()
+    make = dict(script=torch.jit.script, traced=lambda m: torch.jit.trace(m, rows[:4]), exported=program)[kind]
+    given = make(model)
+    def said(**options): return outputs(given, (rows, labels), batch_size=4, progress=False, **options)
+    with pytest.raises(ValueError, match="features='head' if it is logits"): said()
+    with pytest.raises(ValueError, match='cannot be watched' if kind!='exported' else 'was not called'): said(layer='3')
+    expected = said(features='head'),said(forward=lambda m, batch: dict(logits=m(batch[0])))
+    for o in expected:
+        with torch.no_grad(): np.testing.assert_allclose(o.features, model[:3](rows), atol=1e-6)
+        with torch.no_grad(): np.testing.assert_allclose(o.logits, model(rows), atol=1e-6)
+    assert said(features='output').logits is None
+    if kind=='exported':
+        with pytest.raises(ValueError, match='export model.eval'): outputs(program(plain().train()), (rows, labels), progress=False)
+
+def test_features_beside_logits():
+    "Who returns both has said which are which"
+    torch.manual_seed(0)
+    model = net(lambda m,x: dict(logits=m.head(m.b(x)), features=F.normalize(m.b(x))))
+    o = said(model, rows)
+    with torch.no_grad(): np.testing.assert_allclose(o.features, F.normalize(model.b(rows)), atol=1e-6)
+    with torch.no_grad(): np.testing.assert_allclose(o.logits, model.head(model.b(rows)), atol=1e-6)
+    assert o.taken=='features, as they were returned beside the logits'
+    assert said(model, rows, features='head').taken=="input of 'head'"
+    quadratic = net(lambda m,x: torch.einsum('ni,cij,nj->nc', m.b(x), m.t, m.b(x)), t=weights(3, 6, 6))
+    both = said(quadratic, rows, forward=lambda m, batch: dict(logits=m(batch[0]), features=m.b(batch[0])))
+    with torch.no_grad(): np.testing.assert_allclose(both.features, quadratic.b(rows), atol=1e-6)
+    assert both.logits.shape==(7,3)
+    alone = said(model, rows, forward=lambda m, batch: dict(features=m.b(batch[0])))
+    assert alone.logits is None and alone.features.shape==(7,6)
+    def sometimes(m, batch):
+        found = dict(logits=m.head(m.b(batch[0])), features=m.b(batch[0]))
+        return found if len(batch[0])==4 else dict(logits=found['logits'])
+    with pytest.raises(ValueError, match='features must come as'): said(model, rows, forward=sometimes)
+
+def test_mappings():
+    "One tensor is the output, of several the one that a head made of the others; names are named"
+    torch.manual_seed(0)
+    assert said(net(lambda m,x: dict(out=m.head(m.b(x)), n=3)), rows).logits.shape==(7,3)
+    o = said(net(lambda m,x: dict(hidden=m.b(x), out=m.head(m.b(x)))), rows)
+    assert o.logits.shape==(7,3) and o.features.shape==(7,6)
+    two = net(lambda m,x: dict(out=m.head(m.b(x)), aux=m.aux(m.b(-x))), aux=Linear(6, 3))
+    with pytest.raises(ValueError, match=r"model\(batch\[0\]\)\['out'\]}, or another of \['out', 'aux'\]"): said(two, rows)
+
 unclear = {
     'sigmoid': (lambda m,x: m.head(m.b(x)).sigmoid(), rows, 'a sigmoid of what a layer made'),
     'a softmax of its own': (lambda m,x: m.head(m.b(x)).exp()/m.head(m.b(x)).exp().sum(1, keepdim=True), rows, 'the output is probabilities'),

@@ -6,13 +6,13 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/logits.html.md"""
 
 # %% auto #0
 __all__ = ['are_probs', 'ends_in_softmax', 'before_softmax', 'logits_in', 'claims_none', 'claims_classes', 'refuse_opaque',
-           'refuse_answers', 'refuse_product', 'refuse_parallel', 'words_of_output', 'doubt']
+           'refuse_answers', 'refuse_product', 'refuse_script', 'refuse_parallel', 'words_of_output', 'doubt']
 
 # %% ../nbs/42_logits.ipynb #67514f37
 from typing import Any
 import torch
 from torch import Tensor, nn
-from .heads import Call, Origin, Trace
+from .heads import Call, Origin, Trace, is_opaque
 from .products import tensors_in
 
 # %% ../nbs/42_logits.ipynb #3251346f
@@ -62,7 +62,7 @@ def logits_in(
 
 # %% ../nbs/42_logits.ipynb #9c28c2fc
 _say_which = ("if these are features, pass features='output', if logits, "
-              "forward=lambda model, batch: {'logits': model(batch[0])}")
+              "forward=lambda model, batch: {'logits': model(batch[0]), 'features': ...}")
 
 def claims_none(
     model:nn.Module, # A network
@@ -85,8 +85,9 @@ def refuse_opaque(
     inputs:Any, # A batch; what is returned as it came is known
 ) -> None: # Nothing, or `ValueError`
     "Refuse the output of a script, or of another library, which shows nothing of its layers"
-    if any(isinstance(m, torch.jit.ScriptModule) for m in model.modules()):
-        raise ValueError(f'a scripted model does not show whether it returns logits or features; {_say_which}')
+    if is_opaque(model):
+        raise ValueError('a scripted or exported model does not show whether it returns logits or features; '
+                         f'{_say_which}')
     if trace.saw(z) or any(z is x for x in tensors_in(inputs)): return
     raise ValueError(f'the output is not seen to be made by layers of the network, but elsewhere; {_say_which}')
 
@@ -109,6 +110,15 @@ def refuse_product(
     if call.module is not None: return
     raise ValueError(f'the output is made with the weights {call.name!r} of no linear layer, so it may be logits or '
                      "features; pass features='head' if it is logits, features='output' if it is features")
+
+def refuse_script(
+    name:str, # Of a layer
+    module:nn.Module, # The layer
+) -> None: # Nothing, or `ValueError`
+    "Refuse a layer of a script, which tells nobody what it is given"
+    if not isinstance(module, torch.jit.ScriptModule): return
+    raise ValueError(f"layer {name!r} is part of a script, whose layers cannot be watched; pass features='head', or "
+                     "forward=lambda model, batch: {'logits': ..., 'features': ...}")
 
 def refuse_parallel(
     model:nn.Module, # A network

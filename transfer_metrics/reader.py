@@ -16,7 +16,7 @@ from .checks import one_of
 from .head_inputs import Entered, entered_rows, name_inputs, side_by_side
 from .heads import Call, Origin, Trace, traced
 from .logits import claims_classes, claims_none, ends_in_softmax, logits_in, words_of_output
-from .logits import refuse_answers, refuse_opaque, refuse_parallel, refuse_product
+from .logits import refuse_answers, refuse_opaque, refuse_parallel, refuse_product, refuse_script
 from .pooling import features_last, mask_of, n_prefix_of, pooled, poolings
 from .reading import field_of, is_made, said
 from .untrained import encoder_name, first_untrained
@@ -144,6 +144,7 @@ class Reader:
         self.taps:dict[str,_Tap] = {}
         self.encoder:_Tap|None = None # of a Hugging Face model with a head, where its tokens or its pooler are wanted
         self.heads:_Heads|None = None # whose input the features are
+        self.own = False # whether features come beside logits
         self.place = 0 # of what counts, among several tensors
         self.has_logits:bool|None = None # unknown before the first pass
         self.probs = False # whether logits come as probabilities
@@ -165,6 +166,7 @@ class Reader:
     def _tap(self, name, module):
         "Watch a module"
         if name in self.taps: return self.taps[name]
+        refuse_script(name, module)
         tap = self.taps[name] = _Tap(module)
         before = module.register_forward_pre_hook(tap.before, with_kwargs=True)
         after = module.register_forward_hook(tap.after)
@@ -206,6 +208,10 @@ class Reader:
         if None not in self.layers: return found,None
         if not self.has_logits:
             self.taken[None] = self._unheaded(found, trace)
+            return found,None
+        self.own = self.features is None and isinstance(field_of(found.out, 'features'), Tensor)
+        if self.own:
+            self.taken[None] = 'features, as they were returned beside the logits'
             return found,None
         if not made: raise ValueError(_not_seen(self.model))
         self.heads = _Heads(self.model, trace, origin, self._tap)
@@ -258,7 +264,7 @@ class Reader:
 
     def _of_output(self, found, mask):
         "Features of a model without a head"
-        x = found.z
+        x = field_of(found.out, 'features') if self.own else found.z
         if found.field in _of_encoder: x,_ = _encoded(found, self)
         self._need_tokens(x, self.taken[None])
         return self._pooled(x, False, mask)

@@ -37,12 +37,23 @@ def _is_trained(module):
     bias = getattr(module, 'bias', None)
     return isinstance(bias, Tensor) and isinstance(module.weight, Tensor) and not is_untrained(module)
 
+def _has_weights(module): return next(module.parameters(), None) is not None
+
+def _wrapped(model):
+    "A model, and what is all that it wraps, and so on"
+    yield model
+    parts = [m for m in model.children() if _has_weights(m)]
+    if len(parts)==1: yield from _wrapped(parts[0])
+
 def encoder_name(
     model:nn.Module, # Of Hugging Face, or another
 ) -> str: # '' of an encoder alone, and of models of other libraries
-    "Name of the part of a Hugging Face model that was pretrained, its encoder"
-    name = getattr(model, 'base_model_prefix', '')
-    return name if name and isinstance(getattr(model, name, None), nn.Module) else ''
+    "Name of the part of a Hugging Face model that was pretrained, its encoder, also of one in a wrapper"
+    for m in _wrapped(model):
+        prefix = getattr(m, 'base_model_prefix', '')
+        encoder = getattr(m, prefix, None) if prefix else None
+        if isinstance(encoder, nn.Module): return next(k for k,o in model.named_modules() if o is encoder)
+    return ''
 
 def _outside(model):
     "Prefix of the encoder's modules, '' for other models"
