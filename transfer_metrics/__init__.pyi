@@ -35,6 +35,7 @@ from . import pages as pages
 from . import paths as paths
 from . import plots as plots
 from . import pooling as pooling
+from . import products as products
 from . import progress as progress
 from . import public as public
 from . import reader as reader
@@ -49,6 +50,7 @@ from . import store as store
 from . import streaming as streaming
 from . import torchmetrics as torchmetrics
 from . import transferability as transferability
+from . import untrained as untrained
 from . import words as words
 from .cards import Card as Card
 from .cards import card as card

@@ -294,6 +294,17 @@ class Moments:
             setattr(m, k, wider)
         return m
 
+    def on(self,
+        device:torch.device, # Where they shall be
+    ) -> 'Moments': # New moments, or these
+        "The same moments on a device"
+        if self.shift.device==device: return self
+        m = copy(self)
+        for k in self.fields:
+            v = getattr(self, k)
+            if isinstance(v, Tensor): setattr(m, k, v.to(device))
+        return m
+
     def plus(self,
         other:'Moments', # Of other samples, with the same classes
     ) -> 'Moments': # New moments

@@ -92,7 +92,7 @@ def called_layer(
 
 # %% ../nbs/24_reading.ipynb #ec00a913
 _embeddings = ('image_embeds','text_embeds','image_features','text_features','sentence_embedding','embedding',
-               'pooler_output','last_hidden_state')
+               'features','pooler_output','last_hidden_state')
 
 class Said(NamedTuple):
     "The tensor that counts in what a model returned"
@@ -126,8 +126,16 @@ def _all_before(calls):
         ahead.extend(new)
     return found
 
-def _last_made(tensors, trace):
+def _tensors_by_place(out):
+    "Tensors with a row a sample in a tuple, list or mapping, by what indexes them"
+    if isinstance(out, Mapping): parts = out.items()
+    else: parts = enumerate(out) if isinstance(out, (tuple,list)) else ()
+    return {k: t for k,t in parts if isinstance(t, Tensor) and t.ndim>1}
+
+def _last_made(by_place, trace):
     "Which of several tensors a head made of all that others made; the first if none did"
+    keys = list(by_place)
+    tensors = list(by_place.values())
     made = [i for i,t in enumerate(tensors) if t.ndim==2 and is_made(trace, t)]
     made = made or [i for i,t in enumerate(tensors) if is_made(trace, t)]
     of = {i: trace.source(tensors[i]).calls for i in made}
@@ -136,8 +144,8 @@ def _last_made(tensors, trace):
     if len({of[i] for i in last})>1:
         names = ' and '.join(repr(c.name) for i in last for c in sorted(of[i], key=lambda c: c.nth))
         raise ValueError(f'the model returns {len(tensors)} tensors, and what makes {len(last)} of them could each be '
-                         f"the head ({names}); pass forward=lambda model, batch: {{'logits': model(batch[0])[0]}}, "
-                         'or another number')
+                         f"the head ({names}); pass forward=lambda model, batch: "
+                         f"{{'logits': model(batch[0])[{keys[last[0]]!r}]}}, or another of {keys}")
     return last[0] if last else 0
 
 def said(
@@ -150,10 +158,10 @@ def said(
     for k in 'logits',*_embeddings:
         z = field_of(out, k)
         if isinstance(z, Tensor): return Said(z, k, out)
-    if isinstance(out, (tuple,list)):
-        tensors = [t for t in out if isinstance(t, Tensor) and t.ndim>1]
-        if trace is not None: place = _last_made(tensors, trace)
-        if place<len(tensors): return Said(tensors[place], '', out, place)
+    tensors = _tensors_by_place(out)
+    keys = list(tensors)
+    if trace is not None and tensors: place = _last_made(tensors, trace)
+    if place<len(tensors): return Said(tensors[keys[place]], '', out, place)
     kind = type(out).__name__
     raise ValueError(f'a model must return a tensor, or something with `.logits` or `.last_hidden_state`, got {kind}; '
                      'pass forward=lambda model, batch: ...')

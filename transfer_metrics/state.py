@@ -217,7 +217,8 @@ class MomentState(State):
         same_size(d, e, 'features')
         m,where = self._with(self.moments, other.classes)
         c = len(self.classes)
-        self.moments = m.plus(other.moments.spread(where, c))
+        theirs = other.moments.on(where.device)
+        self.moments = m.plus(theirs.spread(where, c))
         self.largest = max(self.largest, other.largest)
         return self
 

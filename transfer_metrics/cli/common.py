@@ -98,6 +98,7 @@ def as_options(
     names:Iterable[str], # Arguments that are options of the command
 ) -> str: # The message
     "A message in the terms of the command line: `start='first'` becomes `--start first`, an argument its option"
+    if 'layer' in names: text = re.sub(r"\bfeatures='(\w+)'", r'--layer \1', text)
     for k in names:
         option = f'--{k.replace("_", "-")}'
         text = re.sub(rf"\b{k}='(\w+)'", rf'{option} \1', text)

@@ -121,11 +121,13 @@ def _seen(name, model, data, batch_size, folder, **options):
     "Outputs of a model on the share of the data that this process has"
     from transfer_metrics.distributed import shard
     from transfer_metrics.models import outputs
+    from transfer_metrics.reader import words
     part = shard(data)
     told = [model, part, batch_size, options.get('layer')]
     store,there = _store(folder, name, told)
     if there is not None: return there
     options |= store
+    if options.get('layer') in words: options['features'] = options.pop('layer')
     return outputs(model, part, batch_size=batch_size, name=name, **options)
 
 def _as_it_is(image): return image

@@ -216,7 +216,9 @@ def loss_data(
     # separated by commas; needs --images, --dataset or --npy
     models:str='',
     weights:str='DEFAULT', # pretrained weights of torchvision models: DEFAULT, a name such as IMAGENET1K_V1, or none
-    layer:str='', # module of the models whose input are the features; by default the last linear layer
+    # module of the models whose input are the features, or head, output, pooled, as `features` of `outputs` in Python;
+    # by default what enters the head, or else the output
+    layer:str='',
     outputs:str='', # or saved Outputs (.npz files or folders), separated by commas
     # or files of features [n, d], one a representation, separated by commas, each as it is or as name=file: .npy, .npz,
     # .csv or .parquet; with --labels

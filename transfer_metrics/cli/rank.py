@@ -22,7 +22,7 @@ from .labelled import LabelledImages, found_in, given_arrays, given_outputs, ima
 from .labelled import model_outputs, run_device
 from .names import check_networks, check_saved
 from .tables import told
-from .words import accuracy_words, estimate_text, ranking_words
+from .words import accuracy_words, caution_lines, estimate_text, ranking_words
 from ..paths import a_folder
 
 # %% ../../nbs/cli/03_rank.ipynb #58473200
@@ -97,15 +97,6 @@ def _scored(outs, test, o, source_accuracy, progress):
     return scores,full,test
 
 # %% ../../nbs/cli/03_rank.ipynb #506a3b52
-def _cautions(scores, left_out):
-    "What not to trust in the table, a line a score"
-    models = scores.model.nunique()
-    doubtful = scores[scores.caution!='']
-    for k,d in doubtful.groupby('metric', sort=False):
-        who = 'all models' if len(d)==models else ', '.join(d.model)
-        silent = '; not in the mean rank' if k in left_out else ''
-        yield f'{k} of {who} is {d.caution.iloc[0]}{silent}'
-
 def _starred(name):
     "A column's heading, with a star if it is a yardstick"
     from transfer_metrics.model_selection.tables import is_baseline
@@ -126,10 +117,11 @@ def _show_scores(a, scores, what):
     a.table(title, wide.rename_axis(index=None, columns=None), digits=digits)
     if 'p_best' in scores: show_p_best(a, scores, ranks.index)
     if yardsticks: a.note('* a yardstick: a score is of use where it predicts better')
-    for text in _cautions(scores, ranks.attrs['left_out']): a.note(text)
-    for r in scores[scores.error!=''].itertuples():
-        why = as_options(r.error, a.options)
-        told(f'{r.model}, {r.metric}: {why}')
+    for text in caution_lines(scores, ranks.attrs['left_out']): a.note(text)
+    failed = scores[scores.error!='']
+    for (name,error),d in failed.groupby(['model','error'], sort=False):
+        why = as_options(error, a.options)
+        told(f'{name}, {", ".join(d.metric)}: {why}')
 
 def _show_agreement(a, scores, accuracy):
     "How well the scores agree with accuracy; the table of it"
@@ -244,7 +236,9 @@ def rank(
     # separated by commas; needs --images, --dataset or --npy
     models:str='',
     weights:str='DEFAULT', # pretrained weights of torchvision models: DEFAULT, a name such as IMAGENET1K_V1, or none
-    layer:str='', # module of the models whose input are the features; by default the last linear layer
+    # module of the models whose input are the features, or head, output, pooled, as `features` of `outputs` in Python;
+    # by default what enters the head, or else the output
+    layer:str='',
     # labelled images: folder of one folder for each class, .npy or .npz file, torchvision data set
     images:str='',
     dataset:str='', # torchvision data set, such as CIFAR10 or Flowers102, downloaded if it is not there

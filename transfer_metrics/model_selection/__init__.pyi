@@ -51,6 +51,7 @@ from .scoring import alone as alone
 from .scoring import caution_of as caution_of
 from .scoring import count_of as count_of
 from .scoring import data_of as data_of
+from .scoring import doubt_of as doubt_of
 from .scoring import job_items as job_items
 from .scoring import lacking as lacking
 from .scoring import n_parameters as n_parameters

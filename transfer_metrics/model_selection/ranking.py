@@ -33,7 +33,7 @@ from ..shared_images import SharedImages
 from ..store import Book, workers
 from .point_names import name_points
 from .groups import uncertainty, with_intervals
-from .scoring import ScoreJob, alone, caution_of, count_of, takes_classes
+from .scoring import ScoreJob, alone, caution_of, count_of, doubt_of, takes_classes
 from .kept import folder_of, scores_in, will_look
 from .scoring import job_items, n_parameters, score_job
 from .naming import named_models
@@ -153,7 +153,8 @@ def score_models(
     """Score each model on the target data; what fails is reported in its own row and does not stop the rest
 
     By default LEEP, NCE, the shrunk H-score and LogME beside the baselines `knn` and `linear_probe`; networks also have
-    their number of parameters. A `caution` says where random labels would score as well.
+    their number of parameters. A `caution` says where random labels would score as well, and where what was
+    read as features may be logits.
     With `interval` there are `lo` and `hi`, the mean of the score for permuted labels, `chance`, the probability that
     the model is the best of them, `p_best`, and `group`, 1 for those that cannot be told from the best (see
     `score_groups`); that takes about fifty times as long as the scores alone.
@@ -209,8 +210,9 @@ def _caution_of_all(outs, fs, row):
     "Why not to trust a value of the samples of all processes, which is the same in each of them"
     if row.metric not in fs or row.error: return ''
     f = fs[row.metric]
-    parts = gather(count_of(f, outs[row.model]))
-    return caution_of(f, row.value, parts)
+    out = outs[row.model]
+    parts = gather(count_of(f, out))
+    return '; '.join(filter(None, [caution_of(f, row.value, parts), doubt_of(f, out)]))
 
 def _refuse_one_class_of_all(outs, fs):
     "Refuse labels that are all the same in all processes, if there is a metric of classes"
