@@ -134,8 +134,8 @@ refused = {
     'rank --metrics lepp': "did you mean 'leep'",
     'rank --models resnet81 --images {d}': 'resnet18',
     'rank --features {d}/none.npy --labels {d}/y.csv': 'no such file',
-    'rank --features {d}/y.txt --labels {d}/y.csv': 'expected a .npy',
-    'rank --features {d}/good.npy': 'need --labels',
+    'rank --features {d}/y.txt --labels {d}/y.csv': '--features must name a file that ends in .npy',
+    'rank --features {d}/good.npy': '--features and --probs go with --labels',
     'rank --features {d}/good.npy --labels {d}/y.csv --metrics leep': '--metrics leep needs --probs',
     'rank --features {d}/good.npy --labels {d}/y.csv --metrics otce': '--metrics otce needs samples of the source',
     'rank --device gpu': '--device must be',
@@ -160,7 +160,7 @@ refused = {
     'accuracy --model resnet18': '--known, --new is missing',
     'invariance --models resnet81 --images {d}': 'resnet18',
     'study correlation --metrics lepp': "did you mean 'leep'",
-    'study correlation --tasks 1': '--tasks must be 3 or more for a correlation',
+    'study correlation --tasks 1': '--tasks must be a whole number of at least 3',
     'rnk': "did you mean 'rank'"}
 
 @pytest.mark.parametrize('line', refused)

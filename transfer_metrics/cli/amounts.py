@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from ..checks import whole
+from ..checks import training_sizes, whole
 from ..datasets.folders import label_names, n_held_out, picture_counts
 from .common import numbers_in, range_in, read_array
 
@@ -80,9 +80,7 @@ def check_sizes(
     n = training_size(counts, o.limit) if counts else None
     if n is None: return
     some = numbers_in(o.points, 'points', int)
-    if some and not 1<=min(some)<=max(some)<=n:
-        from transfer_metrics.loss_data.sampling import own_points
-        own_points(some, n, name='--points')
+    training_sizes(some, n, '--points')
     at = numbers_in(o.ns, 'ns', int)
     largest = max(some, default=n)
     if at and max(at)>largest:

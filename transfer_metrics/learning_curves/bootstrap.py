@@ -187,7 +187,7 @@ def bootstrap_all(
     >>> gains = {'start': lambda b, t: t.p0-b.p0, 'end': lambda b, t: t.p_star-b.p_star}
     >>> bootstrap_all(gains, base, transfer)
     {'start': 0.300 [0.300, 0.300], 'end': 0.000 [0.000, 0.000]}"""
-    n_boot = check_resampling(n_boot, coverage, interval)
+    check_resampling(n_boot, coverage, interval)
     plan = _plan(base, transfer, resample, paired, items)
     if n_boot: _warn_few(plan, interval)
     whole = {}

@@ -180,8 +180,8 @@ def score_models(
     images = SharedImages(memory, among=workers(executor) if executor else 1)
     options = dict(kwargs, more=more, images=images)
     jobs = [ScoreJob(name, m, loader, fs, **options) for name,m in named.items()]
-    rows = chain.from_iterable(job.layers for job in jobs)
-    distinct(rows, 'models')
+    called = chain.from_iterable(job.layers for job in jobs)
+    distinct(called, 'models')
     names = 'model','data','metric'
     if more: book = Book(scores_in(store), _parts, names=names, same=['left'], whole=_whole, resume=resume)
     else: book = Book(scores_in(store), _columns, names=names, resume=resume)
