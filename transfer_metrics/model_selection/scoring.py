@@ -152,11 +152,15 @@ def _labels_at_hand(data):
     paired = isinstance(data, (list,tuple)) and len(data)==2
     return data[1] if paired and _is_labels(data[1]) else None
 
+def _is_table(data):
+    "Whether data are a matrix: one-hot, or several labels a sample"
+    return _is_array(data) and getattr(data, 'ndim', 0)==2
+
 def _labelled(out, data):
     "Outputs with labels: their own, or else those that come as they are or with the data"
     if data is None: return out
     labels = _labels_at_hand(data)
-    if labels is None and out.labels is None: labels = labels_of(data)
+    if labels is None and out.labels is None: labels = data if _is_table(data) else labels_of(data)
     if labels is None: return out
     given = Outputs(labels=labels).labels
     if len(given)!=len(out):
