@@ -30,6 +30,7 @@ from .told import is_path, told_of_data, told_of_model
 from ..models import Outputs, outputs
 from ..logits import doubt
 from ..registry import Metric, resolve
+from ..running import device_here
 from ..samples import labels_of
 from ..shared_images import SharedImages
 from ..store import Book, Item, error_text, fingerprint
@@ -244,7 +245,8 @@ class ScoreJob:
         "Outputs of a forward pass, by row"
         layers = [self.layers[r] for r in rows]
         asked = layers if self.several else layers[0]
-        options = dict(self.options, layer=asked, progress=progress)
+        device = device_here(self.options.get('device'))
+        options = dict(self.options, layer=asked, progress=progress, device=device)
         for row in self.homes: clear_remains(self.homes[row])
         if self.homes: options['store'] = {self.layers[r]: self.homes[r] for r in rows}
         with self.images.turn(self.name): made = _outputs(self.model, self.loader, name=self.name, **options)
