@@ -235,7 +235,8 @@ class _Products(TorchFunctionMode):
         rows = rows_of(name, args, place)
         def again(x):
             "The same product of other data"
-            factors = [rows(x) if i==place else o for i,o in enumerate(args)]
+            of_data = rows(x) if rows else x
+            factors = [of_data if i==place else o for i,o in enumerate(args)]
             return func(*factors, **options)
         entered = rows(x) if rows else None
         self.trace.called(self.trace.names[weights[0]], None, entered, out, again)
