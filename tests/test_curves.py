@@ -331,6 +331,9 @@ def test_fractions_and_percent():
     percent = Curve(sizes, [40,65,85], start='first')
     for pair in ((fractions,percent),(percent,fractions)):
         with pytest.warns(UserWarning, match='fractions and percent'): compare_curves(*pair, n_boot=0)
+    low = Curve(sizes, [.8,4,18], start='first') # percent of a hard task
+    for pair in ((fractions,low),(low,fractions)):
+        with pytest.warns(UserWarning, match='fractions and percent'): compare_curves(*pair, n_boot=0)
     with warnings.catch_warnings(action='error'):
         compare_curves(percent, percent, n_boot=0)
         compare_curves(fractions, Curve(sizes, [.4,.7,1.3], start='first'), n_boot=0)

@@ -165,6 +165,7 @@ def test_weights_that_are_no_head(name):
 
 doubtful = {
     'quadratic': (lambda m,x: torch.einsum('ni,cij,nj->nc', m.b(x), m.t, m.b(x)), "'t', weights of no layer"),
+    'likenesses of two things': (lambda m,x: F.normalize(m.head(m.b(x)))@F.normalize(m.head(m.b(-x[:3]))).T, 'product of two things'),
     'capped': (lambda m,x: 30*torch.tanh(m.head(m.b(x))/30), 'tanh of what a layer made')}
 
 @pytest.mark.parametrize('name', doubtful)

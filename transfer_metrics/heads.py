@@ -109,6 +109,7 @@ class Trace(TorchDispatchMode):
         self.n_calls = 0 # of layers, and products
         self.compared = Comparisons()
         self.opaque = is_opaque(model)
+        self.crossed = False # whether data were multiplied with other data since
         self.last = '' # name of the weights that data met last, single numbers left out
         for k,t in _owntensors_in(model):
             self.notes[t] = _constant
@@ -172,6 +173,7 @@ class Trace(TorchDispatchMode):
         if made is _constant: return out
         large = [self.names[t] for t in tensors_in(given) if t in self.names and t.numel()>1]
         if large: self.last = large[0]
+        if large or op=='mm': self.crossed = op=='mm' and all(self._is_data(t) for t in args)
         met = self.compared.summed(op, args, kwargs, out, self._is_data, self.names)
         if self.opaque: met = met or self._multiplied(op, args)
         if met: self._kept(met, out)
@@ -233,7 +235,8 @@ class _Products(TorchFunctionMode):
         rows = rows_of(name, args, place)
         def again(x):
             "The same product of other data"
-            factors = [rows(x) if i==place else o for i,o in enumerate(args)]
+            of_data = rows(x) if rows else x
+            factors = [of_data if i==place else o for i,o in enumerate(args)]
             return func(*factors, **options)
         entered = rows(x) if rows else None
         self.trace.called(self.trace.names[weights[0]], None, entered, out, again)

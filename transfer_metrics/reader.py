@@ -112,7 +112,7 @@ class _Heads:
 def _not_seen(model):
     leaves = [k for k,m in model.named_modules() if k and not any(m.children())]
     return ('no layer is seen to make the logits directly, so the features are not known: name the module whose input '
-            f'they are, layer=, such as one of {leaves[-5:]}')
+            f"they are, layer=, such as one of {leaves[-5:]}, or return them as 'features' beside the logits")
 
 def _input_of(layer, tap, pooling):
     "What is taken of the input of a layer"
@@ -252,8 +252,7 @@ class Reader:
         if found.field in _of_encoder: _,what = _encoded(found, self)
         if self.features: return what
         if found.field or claims_none(self.model): return f'{what}: no head makes it, so there are no logits'
-        origin = trace.source(found.z)
-        return words_of_output(self.model, trace, origin)
+        return words_of_output(self.model, trace, found.z)
 
     def _of_layer(self, layer, mask):
         "Features of a layer that was named"

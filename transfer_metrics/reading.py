@@ -128,9 +128,9 @@ def _all_before(calls):
 
 def _tensors_by_place(out):
     "Tensors with a row a sample in a tuple, list or mapping, by what indexes them"
-    if isinstance(out, Mapping): parts = out.items()
-    else: parts = enumerate(out) if isinstance(out, (tuple,list)) else ()
-    return {k: t for k,t in parts if isinstance(t, Tensor) and t.ndim>1}
+    parts = dict(enumerate(out)) if isinstance(out, (tuple,list)) else out
+    if not isinstance(parts, Mapping): return {}
+    return {k: t for k,t in parts.items() if isinstance(t, Tensor) and t.ndim>1}
 
 def _last_made(by_place, trace):
     "Which of several tensors a head made of all that others made; the first if none did"

@@ -89,7 +89,11 @@ def _is_pair(data):
     if not isinstance(data, (tuple,list)) or len(data)!=2: return False
     x,y = data
     if not (_is_array(x) or isinstance(x, Dataset)): return False
-    return y is None or is_column(y)
+    return y is None or is_column(y) or _has_rows_for(y, data)
+
+def _has_rows_for(y, data):
+    "Whether a matrix is one-hot or several labels of the samples before it; two batches come in a list"
+    return isinstance(data, tuple) and _is_array(y) and y.ndim==2 and len(y)==len(data[0])
 
 def _joined(parts):
     "Labels of several batches, one after the other"
@@ -277,6 +281,8 @@ def stratified_subset(
     >>> [labels[i] for i in tm.stratified_subset(labels, 3)]
     ['cat', 'cat', 'dog']
     """
+    if isinstance(data, DataLoader):
+        raise ValueError('`data` must be a data set or labels to draw from, got a DataLoader: pass its `.dataset`')
     holds_labels = isinstance(data, (Dataset,Samples))
     labels = labels_of(data) if holds_labels else data
     codes,classes = as_labels(labels)

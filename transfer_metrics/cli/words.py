@@ -231,21 +231,25 @@ def saving_words(
     return [_saving_words(rows.loc['average_relative_reduction']), f'{both[0].upper()}{both[1:]}.']
 
 # %% ../../nbs/cli/11_words.ipynb #6097a266
+def _need_text(r):
+    "How many labels a representation needs; what was not measured has no number"
+    if r.lo>r.n: return f'{r.name} more than {r.n}'
+    upper = f'{r.hi:.0f}' if r.hi<=r.n else f'more than {r.n}'
+    ends = '' if math.isnan(r.lo) else f' [{r.lo:.0f}, {upper}]'
+    return f'{r.name} {r.loglog:.0f}{ends}'
+
 def _needs(rows):
     "Labels that each representation needs, in words, the fewest first"
     reached = rows[~rows.censored].sort_values('loglog', kind='stable')
-    said = []
-    for r in reached.itertuples():
-        upper = f'{r.hi:.0f}' if r.hi<=r.n else f'more than {r.n}' # beyond what was measured
-        ends = '' if math.isnan(r.lo) else f' [{r.lo:.0f}, {upper}]'
-        said.append(f'{r.name} {r.loglog:.0f}{ends}')
+    said = [_need_text(r) for r in reached.itertuples()]
     return reached,said
 
 def _apart_words(reached):
     "Whether the first is told apart from the others"
     first = reached.iloc[0]
     if math.isnan(first.hi): return 'Without intervals (one seed) this proves nothing about the difference.'
-    near = [r.name for r in reached.iloc[1:].itertuples() if not r.lo>first.hi]
+    end = first.hi if first.hi<=first.n else math.inf # beyond what was measured nothing is told apart
+    near = [r.name for r in reached.iloc[1:].itertuples() if not r.lo>end]
     if not near: return ''
     return f'Whether {first["name"]} needs fewer than {listed(near, "or")} is open: their intervals overlap.'
 

@@ -79,7 +79,6 @@ from .sampling import curve_points as curve_points
 from .sampling import fit_whitening as fit_whitening
 from .sampling import missing_labels as missing_labels
 from .sampling import MissingLabels as MissingLabels
-from .sampling import own_points as own_points
 from .sampling import split_rows as split_rows
 from .sampling import subset_order as subset_order
 from .sampling import Whitening as Whitening

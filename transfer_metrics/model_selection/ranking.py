@@ -29,6 +29,7 @@ from ..distributed import agreed, gather, shared
 from ..models import Outputs, random_kept
 from ..plots import axes, color_of, label_of, value_text
 from ..registry import Metric, registry, resolve, resolve_all, result_frame
+from ..running import pool_for
 from ..shared_images import SharedImages
 from ..store import Book, workers
 from .point_names import name_points
@@ -148,7 +149,8 @@ def score_models(
     resume:bool=True, # Take what is known from the store; else compute all again
     memory:float|None=None, # GiB for images that models of equal preprocessing share, 0 for none; `None`: see below
     progress:bool=True, # Show a bar over models
-    **kwargs, # Passed to `outputs`: `device`, `layer` (with a list of layers the rows are `model/layer`), `forward`
+    # Passed to `outputs`: `device` (of a list each has a model at a time), `layer` (of a list rows are `model/layer`)
+    **kwargs,
 ) -> pd.DataFrame: # One row a model and metric: `model, data, metric, value, lo, hi, n, unit, seconds, error, caution`
     """Score each model on the target data; what fails is reported in its own row and does not stop the rest
 
@@ -177,6 +179,7 @@ def score_models(
     fs = metric_functions(metrics)
     if interval is not None: number(interval, 'interval', 0, 1, '()')
     more = None if interval is None else uncertainty
+    executor = pool_for(kwargs.get('device'), executor)
     images = SharedImages(memory, among=workers(executor) if executor else 1)
     options = dict(kwargs, more=more, images=images)
     jobs = [ScoreJob(name, m, loader, fs, **options) for name,m in named.items()]

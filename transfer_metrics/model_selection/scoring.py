@@ -31,6 +31,7 @@ from .told import is_path, told_of_data, told_of_model
 from ..models import Outputs, outputs
 from ..logits import doubt
 from ..registry import Metric, resolve
+from ..running import device_here
 from ..samples import labels_of
 from ..shared_images import SharedImages
 from ..store import Book, Item, error_text, fingerprint
@@ -154,11 +155,15 @@ def _labels_at_hand(data):
     paired = isinstance(data, (list,tuple)) and len(data)==2
     return data[1] if paired and _is_labels(data[1]) else None
 
+def _is_table(data):
+    "Whether data are a matrix: one-hot, or several labels a sample"
+    return _is_array(data) and getattr(data, 'ndim', 0)==2
+
 def _labelled(out, data):
     "Outputs with labels: their own, or else those that come as they are or with the data"
     if data is None: return out
     labels = _labels_at_hand(data)
-    if labels is None and out.labels is None: labels = labels_of(data)
+    if labels is None and out.labels is None: labels = data if _is_table(data) else labels_of(data)
     if labels is None: return out
     given = Outputs(labels=labels).labels
     if len(given)!=len(out):
@@ -242,7 +247,8 @@ class ScoreJob:
         "Outputs of a forward pass, by row"
         layers = [self.layers[r] for r in rows]
         asked = layers if self.several else layers[0]
-        options = dict(self.options, layer=asked, progress=progress)
+        device = device_here(self.options.get('device'))
+        options = dict(self.options, layer=asked, progress=progress, device=device)
         for row in self.homes: clear_remains(self.homes[row])
         if self.homes: options['store'] = {self.layers[r]: self.homes[r] for r in rows}
         with self.images.turn(self.name): made = _outputs(self.model, self.loader, name=self.name, **options)
