@@ -269,6 +269,10 @@ class _Uncompiled(Trace):
     def _should_skip_dynamo(cls): return False
     def __torch_dispatch__(self, func, types, args=(), kwargs=None): return self.noted(func, args, kwargs or {})
 
+def _uncompiled(f):
+    "A function that the compiler leaves alone; it is not loaded for that"
+    return torch.compiler.disable(f) if 'torch._dynamo' in sys.modules else f
+
 def _trace_of(model):
     "Only where the compiler is loaded does it have to be kept away"
     kind = Trace if 'torch._dynamo' in sys.modules else _Uncompiled
@@ -285,7 +289,7 @@ def traced(
             def note(module, args, kwargs, out):
                 x = next(tensors_in((args, kwargs)), None)
                 if x is not None: trace.called(name, module, x, out, module.forward)
-            return note
+            return _uncompiled(note)
         for k,m in model.named_modules():
             if not _is_linear(m): continue
             handle = m.register_forward_hook(hook(k), with_kwargs=True)

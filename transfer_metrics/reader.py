@@ -18,7 +18,7 @@ from .heads import Call, Origin, Trace, traced
 from .logits import claims_classes, claims_none, ends_in_softmax, logits_in, words_of_output
 from .logits import refuse_answers, refuse_opaque, refuse_parallel, refuse_product, refuse_script
 from .pooling import features_last, mask_of, n_prefix_of, pooled, poolings
-from .reading import field_of, is_made, said
+from .reading import called_layer, field_of, is_made, said
 from .untrained import encoder_name, first_untrained
 
 # %% ../nbs/43_reader.ipynb #a7226e50
@@ -257,7 +257,7 @@ class Reader:
     def _of_layer(self, layer, mask):
         "Features of a layer that was named"
         tap = self.taps[layer]
-        if tap.x is None: raise ValueError(f'layer {layer!r} was not called in the forward pass')
+        called_layer(layer, tap.x is not None)
         self.taken[layer] = _input_of(layer, tap, self.pooling)
         return self._pooled(tap.x, features_last(tap.module), mask)
 
