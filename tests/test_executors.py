@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import warnings
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 import pytest
@@ -123,3 +123,26 @@ def test_dask(tmp_path):
             assert df['killer'].str.startswith('KilledWorker').all()
             assert df[['a', 'b']].map(lambda e: e[:12] in ('', 'KilledWorker')).all()   # Dask may blame one that waited at the same worker
             assert (call({k: models[k] for k in 'ab'}).error=='').all()
+
+class Placed(nn.Module):
+    "Notes in a file where it was sent to"
+    def __init__(self, file):
+        super().__init__()
+        self.file,self.head = str(file),nn.Linear(64, 3)
+    def to(self, device):
+        with open(self.file, 'a') as f: f.write(f'{device}\n')
+        time.sleep(.2)
+        return self
+    def forward(self, x): return self.head(x.flatten(1))
+
+@pytest.mark.parametrize('kind', ['own','threads','processes'])
+def test_one_model_a_device(kind, tmp_path):
+    "Each worker has a device of its own, in threads that are there without a pool too"
+    train,file = digits_loaders()[0],tmp_path/'places'
+    models = {k: Placed(file) for k in 'abcd'}
+    pools = dict(own=lambda: None, threads=lambda: ThreadPoolExecutor(2), processes=lambda: pool_of(2, 'forkserver'))
+    pool = pools[kind]()
+    df = score_models(models, train, 'leep', device=['cpu','cpu:0'], executor=pool, progress=False)
+    if pool: pool.shutdown()
+    assert (df.error=='').all()
+    assert {*file.read_text().split()}=={'cpu','cpu:0'}

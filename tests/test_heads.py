@@ -9,6 +9,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
+from transfer_metrics.cli.main import main
+from transfer_metrics.model_selection.ranking import score_models
 from transfer_metrics.models import outputs
 
 rows,tokens = torch.randn(7, 5, generator=torch.Generator().manual_seed(0)),torch.randn(7, 4, 5, generator=torch.Generator().manual_seed(1))
@@ -106,6 +108,25 @@ products = {
     'einsum': (lambda m,x: torch.einsum('nd,cd->nc', m.b(x), m.w), entering),
     'cosine': (lambda m,x: (F.normalize(m.b(x))@F.normalize(m.w).T)*16, lambda m,x: F.normalize(m.b(x))),
     'distance': (lambda m,x: -torch.cdist(m.b(x), m.w), entering),
+    'squared distance': (lambda m,x: -torch.cdist(m.b(x), m.w)**2, entering),
+    'squares, number by number': (lambda m,x: -((m.b(x)[:,None]-m.w)**2).sum(-1), entering),
+    'squares, turned': (lambda m,x: -((m.b(x)[:,:,None]-m.w.T)**2).mean(1), entering),
+    'squares, expanded': (lambda m,x: -(m.b(x).unsqueeze(1).expand(-1, 3, -1)-m.w.expand(len(x), 3, 6)).square().sum(2), entering),
+    'squares, root': (lambda m,x: -(m.w-m.b(x)[:,None]).pow(2).sum(-1).add(1e-6).sqrt(), entering),
+    'squares, weighed': (lambda m,x: -((m.b(x)[:,None]-m.w)**2*m.head.weight[0].exp()).sum(-1), entering),
+    'squares, log_softmax': (lambda m,x: (-((m.b(x)[:,None]-m.w)**2).sum(-1)/.1).log_softmax(1), entering),
+    'squares by their formula': (lambda m,x: 2*m.b(x)@m.w.T-(m.b(x)**2).sum(1, keepdim=True)-(m.w**2).sum(1), lambda m,x: 2*m.b(x)),
+    'norm': (lambda m,x: -(m.b(x)[:,None]-m.w).norm(dim=-1), entering),
+    'absolute values': (lambda m,x: -torch.linalg.norm(m.b(x)[:,None]-m.w, ord=1, dim=-1), entering),
+    'cosine_similarity': (lambda m,x: 16*F.cosine_similarity(m.b(x)[:,None], m.w, dim=-1), lambda m,x: F.normalize(m.b(x))),
+    'cosine by hand': (lambda m,x: m.b(x)@m.w.T/m.b(x).norm(dim=1, keepdim=True)/m.w.norm(dim=1), entering),
+    'pairwise_distance': (lambda m,x: torch.stack([-F.pairwise_distance(m.b(x), o[None]) for o in m.w], 1), entering),
+    'products, number by number': (lambda m,x: (m.b(x)[:,None]*m.w).sum(-1), entering),
+    'a loop of products': (lambda m,x: torch.stack([m.b(x)@o for o in m.w], 1), entering),
+    'a loop, number by number': (lambda m,x: torch.stack([(m.b(x)*o).sum(1) for o in m.w], 1), entering),
+    'kernel': (lambda m,x: torch.exp(-torch.cdist(m.b(x), m.w)**2), entering),
+    'mean squared error': (lambda m,x: -F.mse_loss(m.b(x)[:,None].expand(-1, 3, -1), m.w.expand(len(x), 3, 6), reduction='none').mean(-1), entering),
+    'bilinear': (lambda m,x: F.bilinear(m.b(x), x, m.w[:,:,None]*torch.ones(5)), lambda m,x: torch.cat([m.b(x),x], 1)),
     'tied': (lambda m,x: F.linear(m.b(x), m.head.weight, m.head.bias), entering)}
 
 @pytest.mark.parametrize('name', products)
@@ -116,7 +137,7 @@ def test_heads_that_are_no_layers(name):
     model = net(forward, w=weights(3, 6))
     with pytest.raises(ValueError, match="features='head' if it is logits"): said(model, rows)
     o = check(model, rows, features, features='head')
-    assert o.taken in ("input of 'w'", "input of 'head.weight'")
+    assert o.taken.startswith(("input of 'w'", "input of 'head.weight'"))
     plain = said(model, rows, features='output')
     assert plain.logits is None
     np.testing.assert_allclose(plain.features, o.logits, atol=1e-6)
@@ -124,6 +145,61 @@ def test_heads_that_are_no_layers(name):
     check(model, rows, features)
     model.num_classes,model.output_dim = 0,3
     assert said(model, rows).logits is None
+
+def one_after_the_other(m, x):
+    h = m.c(m.b(x))
+    return h,m.head(h.relu())
+
+embeddings = {
+    'a normalised projection': lambda m,x: F.normalize(m.b(x)@m.w.T),
+    'normalised by hand': lambda m,x: (m.b(x)@m.w.T)/(m.b(x)@m.w.T).norm(dim=1, keepdim=True),
+    'a normalised layer': lambda m,x: F.normalize(m.head(m.b(x))),
+    'a shifted, normalised layer': lambda m,x: F.normalize(m.head(m.b(x))-m.w[0]),
+    'positions, then a norm': lambda m,x: F.layer_norm(m.b(x)[:,None]+m.w, (6,)).mean(1),
+    'a queried mean': lambda m,x: ((m.b(x)@m.w[0]).softmax(0)[:,None]*m.b(x)),
+    'a residual stream': lambda m,x: sum(one_after_the_other(m, x)),
+    'layers side by side': lambda m,x: torch.cat(one_after_the_other(m, x), 1),
+    'a mixture of layers': lambda m,x: (torch.stack([m.b(x), m.b(-x)], -1)*m.w[0,:2].softmax(0)).sum(-1)}
+
+@pytest.mark.parametrize('name', embeddings)
+def test_weights_that_are_no_head(name):
+    torch.manual_seed(0)
+    model = net(embeddings[name], w=weights(3, 6), c=Linear(6, 6), head=Linear(6, 6))
+    o = said(model, rows)
+    assert o.logits is None
+    with torch.no_grad(): np.testing.assert_allclose(o.features, torch.cat([model(x) for x in (rows[:4],rows[4:])]), atol=1e-6)
+
+def test_a_backbone_in_a_wrapper():
+    "It says that it has no head, and so does what it is wrapped in; a head beside it has weights of its own"
+    torch.manual_seed(0)
+    backbone = net(lambda m,x: m.head(m.b(x)))
+    backbone.num_classes = 0
+    for model in nn.Sequential(backbone, nn.Flatten()),nn.DataParallel(backbone, device_ids=[]): assert said(model, rows).logits is None
+    assert said(nn.Sequential(backbone, Linear(3, 2)), rows).logits.shape==(7,2)
+    behind = net(lambda m,x: m.backbone(x)@m.w, b=nn.Identity(), head=nn.Identity(), backbone=backbone, w=weights(3, 2))
+    with pytest.raises(ValueError, match="features='head' if it is logits"): said(behind, rows)
+    pooled = nn.Sequential(nn.Conv2d(2, 6, 3), nn.AdaptiveAvgPool2d(1), nn.Conv2d(6, 4, 1), nn.ReLU(), nn.Flatten())
+    assert said(pooled, pixels).logits is None # a hidden layer, as at the end of GhostNet
+
+doubtful = {
+    'quadratic': (lambda m,x: torch.einsum('ni,cij,nj->nc', m.b(x), m.t, m.b(x)), "'t', weights of no layer"),
+    'likenesses of two things': (lambda m,x: F.normalize(m.head(m.b(x)))@F.normalize(m.head(m.b(-x[:3]))).T, 'product of two things'),
+    'capped': (lambda m,x: 30*torch.tanh(m.head(m.b(x))/30), 'tanh of what a layer made')}
+
+@pytest.mark.parametrize('name', doubtful)
+def test_in_doubt(name):
+    "Where features are the output and may be logits, that stands beside each number that is read from them"
+    torch.manual_seed(0)
+    forward,why = doubtful[name]
+    model = net(forward, t=weights(3, 6, 6))
+    assert why in repr(said(model, rows))
+    sure = net(lambda m,x: m.b(x))
+    def cautions(**options):
+        scores = score_models(dict(model=model, sure=sure), (rows, labels), 'logme,knn', progress=False, **options)
+        return scores[scores.error==''].set_index(['model','metric']).caution
+    found = cautions()
+    assert found['model'][['logme','knn']].str.contains(why).all() and not found['sure'].str.contains('doubtful').any()
+    assert not cautions(features='output').str.contains('doubtful').any()
 
 def test_several_tensors():
     "Features beside logits, an embedding that is a linear layer, two heads"
@@ -235,6 +311,57 @@ def test_convolutions():
     o = said(whole, pixels, layer='2')
     assert o.features.shape==(7,6)
 
+def plain(): return nn.Sequential(Linear(5, 6), nn.ReLU(), nn.Dropout(.5), Linear(6, 3)).eval()
+def program(model): return torch.export.export(model, (rows[:4],), dynamic_shapes=({0: torch.export.Dim('n')},)).module()
+
+@pytest.mark.parametrize('kind', ['script','traced','exported'])
+@pytest.mark.filterwarnings('ignore')
+def test_programs(kind):
+    "Layers are no modules at work: products are seen, but whether they are the head is for the user to say"
+    torch.manual_seed(0)
+    model = plain()
+    make = dict(script=torch.jit.script, traced=lambda m: torch.jit.trace(m, rows[:4]), exported=program)[kind]
+    given = make(model)
+    def said(**options): return outputs(given, (rows, labels), batch_size=4, progress=False, **options)
+    with pytest.raises(ValueError, match="features='head' if it is logits"): said()
+    with pytest.raises(ValueError, match='cannot be watched' if kind!='exported' else 'was not called'): said(layer='3')
+    expected = said(features='head'),said(forward=lambda m, batch: dict(logits=m(batch[0])))
+    for o in expected:
+        with torch.no_grad(): np.testing.assert_allclose(o.features, model[:3](rows), atol=1e-6)
+        with torch.no_grad(): np.testing.assert_allclose(o.logits, model(rows), atol=1e-6)
+    assert said(features='output').logits is None
+    if kind=='exported':
+        with pytest.raises(ValueError, match='export model.eval'): outputs(program(plain().train()), (rows, labels), progress=False)
+
+def test_features_beside_logits():
+    "Who returns both has said which are which"
+    torch.manual_seed(0)
+    model = net(lambda m,x: dict(logits=m.head(m.b(x)), features=F.normalize(m.b(x))))
+    o = said(model, rows)
+    with torch.no_grad(): np.testing.assert_allclose(o.features, F.normalize(model.b(rows)), atol=1e-6)
+    with torch.no_grad(): np.testing.assert_allclose(o.logits, model.head(model.b(rows)), atol=1e-6)
+    assert o.taken=='features, as they were returned beside the logits'
+    assert said(model, rows, features='head').taken=="input of 'head'"
+    quadratic = net(lambda m,x: torch.einsum('ni,cij,nj->nc', m.b(x), m.t, m.b(x)), t=weights(3, 6, 6))
+    both = said(quadratic, rows, forward=lambda m, batch: dict(logits=m(batch[0]), features=m.b(batch[0])))
+    with torch.no_grad(): np.testing.assert_allclose(both.features, quadratic.b(rows), atol=1e-6)
+    assert both.logits.shape==(7,3)
+    alone = said(model, rows, forward=lambda m, batch: dict(features=m.b(batch[0])))
+    assert alone.logits is None and alone.features.shape==(7,6)
+    def sometimes(m, batch):
+        found = dict(logits=m.head(m.b(batch[0])), features=m.b(batch[0]))
+        return found if len(batch[0])==4 else dict(logits=found['logits'])
+    with pytest.raises(ValueError, match='features must come as'): said(model, rows, forward=sometimes)
+
+def test_mappings():
+    "One tensor is the output, of several the one that a head made of the others; names are named"
+    torch.manual_seed(0)
+    assert said(net(lambda m,x: dict(out=m.head(m.b(x)), n=3)), rows).logits.shape==(7,3)
+    o = said(net(lambda m,x: dict(hidden=m.b(x), out=m.head(m.b(x)))), rows)
+    assert o.logits.shape==(7,3) and o.features.shape==(7,6)
+    two = net(lambda m,x: dict(out=m.head(m.b(x)), aux=m.aux(m.b(-x))), aux=Linear(6, 3))
+    with pytest.raises(ValueError, match=r"model\(batch\[0\]\)\['out'\]}, or another of \['out', 'aux'\]"): said(two, rows)
+
 unclear = {
     'sigmoid': (lambda m,x: m.head(m.b(x)).sigmoid(), rows, 'a sigmoid of what a layer made'),
     'a softmax of its own': (lambda m,x: m.head(m.b(x)).exp()/m.head(m.b(x)).exp().sum(1, keepdim=True), rows, 'the output is probabilities'),
@@ -259,3 +386,38 @@ def test_a_head_of_zeros():
     nn.init.zeros_(model.head.weight)
     with pytest.raises(ValueError, match="answers alike for different tokens"): said(model, tokens)
     assert said(model, tokens, pooling='cls').features.shape==(7,6)
+
+own = """
+import torch
+from torch import nn
+class Nearest(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.body = nn.Linear(16, 5)
+        self.w = nn.Parameter(torch.randn(3, 5))
+    def forward(self, x): return -((self.body(x.flatten(1)).relu()[:,None]-self.w)**2).sum(-1)
+class Quadratic(Nearest):
+    def forward(self, x):
+        h = self.body(x.flatten(1)).relu()
+        return torch.einsum('ni,cj,nj->nc', h, self.w, h)
+"""
+
+def test_on_the_command_line(tmp_path, monkeypatch, capsys):
+    "What to pass is called as the command calls it, and does what it says; a caution has a line"
+    monkeypatch.chdir(tmp_path)
+    Path('own_heads.py').write_text(own)
+    pictures = torch.rand(30, 1, 4, 4, generator=torch.Generator().manual_seed(3))
+    np.savez('pictures.npz', images=pictures.numpy(), labels=np.arange(30)%3)
+    def told(name, *more):
+        code = main(['rank', '--models', f'own_heads:{name}', '--images', 'pictures.npz', '--metrics', 'logme,knn', *more])
+        said = capsys.readouterr()
+        return code,' '.join((said.out+said.err).split())
+    code,text = told('Nearest')
+    assert code and 'pass --layer head if it is logits, --layer output if it is features' in text
+    for layer in 'head','output':
+        code,text = told('Nearest', '--layer', layer)
+        assert not code and 'may be logits' not in text
+    code,text = told('Quadratic')
+    assert not code and "logme, knn of all models: the features are the output of the model, which may be logits" in text
+    assert "weights of no layer of torch; --layer output says that it is right" in text

@@ -48,6 +48,7 @@ _timm = {'resnet10t': {}, 'convnext_atto': {}, 'efficientnet_b0': {}, 'mobilenet
 @pytest.mark.parametrize('name', _timm)
 def test_timm(name):
     timm = pytest.importorskip('timm')
+    if not timm.is_model(name): pytest.skip(f'timm {timm.__version__} has no {name}')
     model = timm.create_model(name, num_classes=10, **_timm[name]).eval()
     x = images(_timm[name].get('img_size', 32))
     with torch.no_grad():
@@ -445,7 +446,7 @@ def test_scripted():
     net = nn.Sequential(nn.Flatten(), nn.Linear(48, 3))
     x = images(4)
     scripted = torch.jit.trace(net, x)
-    with pytest.raises(ValueError, match="pass features='output'"): outputs(scripted, (x, labels), **quiet)
+    with pytest.raises(ValueError, match="features='output' if it is features"): outputs(scripted, (x, labels), **quiet)
     assert outputs(scripted, (x, labels), features='output', **quiet).logits is None
 
 class Stream(torch.utils.data.IterableDataset):
@@ -461,10 +462,18 @@ def test_help_where_it_is_needed():
     y = np.arange(30)%3
     with pytest.raises(ValueError, match='toarray'): tm.h_score(scipy.sparse.csr_array(x), y)
     with pytest.raises(ValueError, match=r'labels.argmax\(1\)'): tm.h_score(x, np.eye(3)[y])
+    with pytest.raises(ValueError, match='toarray'): tm.Outputs(features=scipy.sparse.csr_array(x), labels=y)
+    for model,data in (x, np.eye(3)[y]),(nn.Linear(4, 3), (torch.tensor(x).float(), torch.eye(3)[y])):
+        scores = tm.score_models({'one-hot': model}, data, 'h_score,logme', progress=False)
+        assert 'labels.argmax(1)' in scores.error[0] and scores.error[1]=='' # LogME takes several labels a sample
+    with pytest.raises(ValueError, match='pass its `.dataset`'): tm.stratified_subset(DataLoader(Stream()), 3)
     with pytest.raises(ValueError, match='gives one sample after the other'): shard(Stream(), Place(0, 2))
     with pytest.raises(ValueError, match='pass a data set, arrays'): tm.stratified_subset(Stream(), 3)
     model = LogisticRegression().fit(x, y)
     with pytest.raises(ValueError, match='labels come second'): make_scorer(tm.leep, response_method='predict_proba')(model, x, y)
+    named = LogisticRegression().fit(x, np.array(list('abc'))[y])
+    with pytest.raises(ValueError, match='labels come second'):
+        make_scorer(tm.leep, response_method='predict_proba')(named, x, np.array(list('abc'))[y])
     scorer = make_scorer(lambda labels, probs: tm.leep(probs, labels), response_method='predict_proba')
     scores = tm.score_models({'lr': model}, (x, y), ['leep'], progress=False)
     assert scorer(model, x, y)==scores.value[0]

@@ -72,6 +72,13 @@ def test_unknown_name(name, place, text):
 
 def test_version(): assert tm.__version__==version('transfer-metrics')
 
+def test_as_module():
+    "`python -m transfer_metrics` is the command"
+    done = subprocess.run([sys.executable, '-m', 'transfer_metrics', '--version'], capture_output=True, text=True)
+    assert tm.__version__ in done.stdout and not done.returncode
+    done = subprocess.run([sys.executable, '-m', 'transfer_metrics', 'rnk'], capture_output=True, text=True)
+    assert 'did you mean' in done.stderr and done.returncode==2
+
 # documentation
 
 def test_help_of_package():

@@ -90,7 +90,7 @@ def test_names_do_not_matter_and_weights_do(tmp_path, count):
         assert count()==n and outs[name].name==name
 
 def test_settings_of_a_module_matter(tmp_path, count):
-    "A number or a word beside the weights, a buffer that is not saved; hooks are not told, most of them watch"
+    "A number or a word beside the weights, a buffer that is not saved, a hook and what it captured"
     def looked(model):
         kept_outputs({'m': model}, loader, store=tmp_path, progress=False)
         return count()
@@ -109,6 +109,18 @@ def test_settings_of_a_module_matter(tmp_path, count):
     model.shift += 1
     assert looked(model)==passes
     assert looked(model)==0
+    def halved(by): return model.head.register_forward_hook(lambda module, args, out: out/by)
+    first = halved(2)
+    assert looked(model)==passes and looked(model)==0
+    first.remove()
+    assert looked(model)==0 # the key of before
+    halved(3)
+    assert looked(model)==passes
+    before = score_models({'m': model}, loader, 'leep', store=tmp_path, progress=False)
+    count()
+    model.head.register_forward_hook(lambda module, args, out: -out)
+    after = score_models({'m': model}, loader, 'leep', store=tmp_path, progress=False)
+    assert count()==passes and after.value[0]!=before.value[0]
 
 @pytest.mark.skipif(not hasattr(os, 'fork'), reason='needs fork')
 @pytest.mark.parametrize('after', [1, 7])

@@ -32,8 +32,10 @@ from . import moving_estimates as moving_estimates
 from . import moving_scores as moving_scores
 from . import neighbours as neighbours
 from . import pages as pages
+from . import paths as paths
 from . import plots as plots
 from . import pooling as pooling
+from . import products as products
 from . import progress as progress
 from . import public as public
 from . import reader as reader
@@ -48,6 +50,7 @@ from . import store as store
 from . import streaming as streaming
 from . import torchmetrics as torchmetrics
 from . import transferability as transferability
+from . import untrained as untrained
 from . import words as words
 from .cards import Card as Card
 from .cards import card as card

@@ -189,7 +189,9 @@ def agreed(
     res:dict[str,Any] = {}
     for k,o in outs.items():
         error = o if isinstance(o, Exception) else None
-        res[k] = _failed(agree, error) or o
+        said = gather({'error': None if error is None else str(error)})
+        common = error is not None and all(s==said[0] for s in said) # each process says the same, once is enough
+        res[k] = o if common else _failed(agree, error) or o
     return res
 
 def of_all(

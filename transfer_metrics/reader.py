@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 from .checks import one_of
 from .head_inputs import Entered, entered_rows, name_inputs, side_by_side
-from .heads import Call, Origin, Trace, encoder_name, first_untrained, traced
-from .logits import ends_in_softmax, logits_in
-from .logits import refuse_answers, refuse_opaque, refuse_parallel, refuse_product
+from .heads import Call, Origin, Trace, traced
+from .logits import claims_classes, claims_none, ends_in_softmax, logits_in, words_of_output
+from .logits import refuse_answers, refuse_opaque, refuse_parallel, refuse_product, refuse_script
 from .pooling import features_last, mask_of, n_prefix_of, pooled, poolings
-from .reading import field_of, is_made, said
+from .reading import called_layer, field_of, is_made, said
+from .untrained import encoder_name, first_untrained
 
 # %% ../nbs/43_reader.ipynb #a7226e50
 words = 'output','head','pooled'
@@ -47,15 +48,6 @@ def _is_dense(model):
     "Whether the pooler of an encoder is a layer with weights of its own"
     poolers = [m for k,m in model.named_modules() if k.rpartition('.')[2]=='pooler']
     return any(isinstance(o, nn.Linear) for m in poolers for o in m.modules())
-
-def _without_head(model):
-    "Whether a model says itself that it makes no classes, as timm's do with `num_classes=0`"
-    return getattr(model, 'num_classes', None)==0
-
-def _of_classes(model, z):
-    "Whether a model says itself that it gives a number for each class"
-    count = getattr(model, 'num_classes', None)
-    return isinstance(count, int) and z.ndim==2 and 1<count==z.shape[1]
 
 def _encoded(found, reader):
     "What is taken of the output of an encoder, and its name"
@@ -120,7 +112,7 @@ class _Heads:
 def _not_seen(model):
     leaves = [k for k,m in model.named_modules() if k and not any(m.children())]
     return ('no layer is seen to make the logits directly, so the features are not known: name the module whose input '
-            f'they are, layer=, such as one of {leaves[-5:]}')
+            f"they are, layer=, such as one of {leaves[-5:]}, or return them as 'features' beside the logits")
 
 def _input_of(layer, tap, pooling):
     "What is taken of the input of a layer"
@@ -152,6 +144,7 @@ class Reader:
         self.taps:dict[str,_Tap] = {}
         self.encoder:_Tap|None = None # of a Hugging Face model with a head, where its tokens or its pooler are wanted
         self.heads:_Heads|None = None # whose input the features are
+        self.own = False # whether features come beside logits
         self.place = 0 # of what counts, among several tensors
         self.has_logits:bool|None = None # unknown before the first pass
         self.probs = False # whether logits come as probabilities
@@ -173,6 +166,7 @@ class Reader:
     def _tap(self, name, module):
         "Watch a module"
         if name in self.taps: return self.taps[name]
+        refuse_script(name, module)
         tap = self.taps[name] = _Tap(module)
         before = module.register_forward_pre_hook(tap.before, with_kwargs=True)
         after = module.register_forward_hook(tap.after)
@@ -206,14 +200,18 @@ class Reader:
         if self.features=='head' and not made: raise ValueError(f"features='head', but {_no_head}")
         if self.features=='pooled' and made and not found.field: raise ValueError(_not_pooled)
         wanted = self.features not in ('output','pooled')
-        answers = found.field=='logits' or not found.field and (made or _of_classes(self.model, found.z))
+        answers = found.field=='logits' or not found.field and (made or claims_classes(self.model, found.z))
         self.has_logits = wanted and answers
         self.probs = ends_in_softmax(origin, found.z)
         rows = found.z.ndim==2 and found.z.shape[1]>1
         if self.layers and None not in self.layers: self.has_logits = self.has_logits and rows
         if None not in self.layers: return found,None
         if not self.has_logits:
-            self.taken[None] = self._unheaded(found)
+            self.taken[None] = self._unheaded(found, trace)
+            return found,None
+        self.own = self.features is None and isinstance(field_of(found.out, 'features'), Tensor)
+        if self.own:
+            self.taken[None] = 'features, as they were returned beside the logits'
             return found,None
         if not made: raise ValueError(_not_seen(self.model))
         self.heads = _Heads(self.model, trace, origin, self._tap)
@@ -230,14 +228,14 @@ class Reader:
 
     def _is_made(self, trace, found, batch):
         "Whether a head made the output, so that it is logits; refused where it may be or not"
-        made = is_made(trace, found.z) and not _without_head(self.model)
+        made = is_made(trace, found.z) and not claims_none(self.model)
         origin = trace.source(found.z)
         said_so = found.field or self.features or None not in self.layers
-        if not made and not said_so and not _of_classes(self.model, found.z):
+        if not made and not said_so and not claims_classes(self.model, found.z):
             refuse_opaque(self.model, found.z, trace, batch)
             refuse_answers(origin, found.z)
         if not made or all(c.module is not None for c in origin.calls): return made
-        if found.field=='logits' or self.features=='head' or _of_classes(self.model, found.z): return True
+        if found.field=='logits' or self.features=='head' or claims_classes(self.model, found.z): return True
         features = found.z.ndim!=2 or getattr(self.model, 'output_dim', None)==found.z.shape[1]
         if not said_so and not features: refuse_product(min(origin.calls, key=lambda c: c.nth))
         return False
@@ -248,22 +246,24 @@ class Reader:
         if self.encoder is None: raise ValueError(_not_pooled)
         return said(self.encoder.out)
 
-    def _unheaded(self, found):
+    def _unheaded(self, found, trace):
         "What is taken of a model without a head, in words"
         what = found.field or 'output'
         if found.field in _of_encoder: _,what = _encoded(found, self)
-        return what if self.features else f'{what}: no head makes it, so there are no logits'
+        if self.features: return what
+        if found.field or claims_none(self.model): return f'{what}: no head makes it, so there are no logits'
+        return words_of_output(self.model, trace, found.z)
 
     def _of_layer(self, layer, mask):
         "Features of a layer that was named"
         tap = self.taps[layer]
-        if tap.x is None: raise ValueError(f'layer {layer!r} was not called in the forward pass')
+        called_layer(layer, tap.x is not None)
         self.taken[layer] = _input_of(layer, tap, self.pooling)
         return self._pooled(tap.x, features_last(tap.module), mask)
 
     def _of_output(self, found, mask):
         "Features of a model without a head"
-        x = found.z
+        x = field_of(found.out, 'features') if self.own else found.z
         if found.field in _of_encoder: x,_ = _encoded(found, self)
         self._need_tokens(x, self.taken[None])
         return self._pooled(x, False, mask)

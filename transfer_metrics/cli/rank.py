@@ -9,19 +9,21 @@ __all__ = ['rank']
 
 # %% ../../nbs/cli/03_rank.ipynb #3ec7ad73
 from math import isnan
-from pathlib import Path
 from types import SimpleNamespace
 from fastcore.meta import delegates
+from ..checks import one_of
 from .amounts import check_loading
 from .answers import Answer
 from .intervals import interval_words, show_p_best, with_ends
 from .common import as_given, as_options, command, names_in, saved_outputs, share_of
-from .inputs import check_enough, check_names, score_names
+from .inputs import arrays_with_labels, check_enough, check_names, layer_of_models, one_way
+from .inputs import score_names
 from .labelled import LabelledImages, found_in, given_arrays, given_outputs, images_of
 from .labelled import model_outputs, run_device
 from .names import check_networks, check_saved
 from .tables import told
-from .words import accuracy_words, estimate_text, ranking_words
+from .words import accuracy_words, caution_lines, estimate_text, ranking_words
+from ..paths import a_folder
 
 # %% ../../nbs/cli/03_rank.ipynb #58473200
 def _halves(outs, seed):
@@ -95,15 +97,6 @@ def _scored(outs, test, o, source_accuracy, progress):
     return scores,full,test
 
 # %% ../../nbs/cli/03_rank.ipynb #506a3b52
-def _cautions(scores, left_out):
-    "What not to trust in the table, a line a score"
-    models = scores.model.nunique()
-    doubtful = scores[scores.caution!='']
-    for k,d in doubtful.groupby('metric', sort=False):
-        who = 'all models' if len(d)==models else ', '.join(d.model)
-        silent = '; not in the mean rank' if k in left_out else ''
-        yield f'{k} of {who} is {d.caution.iloc[0]}{silent}'
-
 def _starred(name):
     "A column's heading, with a star if it is a yardstick"
     from transfer_metrics.model_selection.tables import is_baseline
@@ -124,10 +117,11 @@ def _show_scores(a, scores, what):
     a.table(title, wide.rename_axis(index=None, columns=None), digits=digits)
     if 'p_best' in scores: show_p_best(a, scores, ranks.index)
     if yardsticks: a.note('* a yardstick: a score is of use where it predicts better')
-    for text in _cautions(scores, ranks.attrs['left_out']): a.note(text)
-    for r in scores[scores.error!=''].itertuples():
-        why = as_options(r.error, a.options)
-        told(f'{r.model}, {r.metric}: {why}')
+    for text in caution_lines(scores, ranks.attrs['left_out']): a.note(text)
+    failed = scores[scores.error!='']
+    for (name,error),d in failed.groupby(['model','error'], sort=False):
+        why = as_options(error, a.options)
+        told(f'{name}, {", ".join(d.metric)}: {why}')
 
 def _show_agreement(a, scores, accuracy):
     "How well the scores agree with accuracy; the table of it"
@@ -196,20 +190,16 @@ def _check(o):
     "Refuse what does not go together, and names and files that there are not; returns what files of arrays hold"
     check_loading(o)
     arrays = o.probs or o.features
-    if sum(map(bool, (o.models,o.outputs,arrays)))>1:
-        raise ValueError('give one of --models, --outputs, or --probs and --features with --labels')
-    if arrays and not o.labels:
-        raise ValueError('--probs and --features need --labels, a file with one label a sample')
+    one_way({'--models': o.models, '--outputs': o.outputs, '--features and --probs with --labels': arrays})
+    arrays_with_labels(o)
     if o.retrain and o.probs and not o.features:
         raise ValueError('--retrain needs --features: a head is trained on features, --probs have none')
-    if o.labels and not arrays: raise ValueError('--labels needs --features or --probs, files of the same samples')
     if (o.dataset or o.images or o.npy) and not o.models:
         raise ValueError('--dataset, --images and --npy need --models, such as --models resnet18,mobilenet_v3_small')
     if o.store and not o.models: raise ValueError('--store needs --models: files have what models say already')
-    if Path(o.store or '.').is_file(): raise ValueError(f'--store must be a folder, got the file {o.store}')
-    if o.layer and not o.models: raise ValueError('--layer needs --models: files have their features already')
-    if o.shrinkage not in ('','none','ledoit_wolf'):
-        raise ValueError(f'--shrinkage must be ledoit_wolf or none, got {o.shrinkage!r}')
+    if o.store: a_folder(o.store, '--store')
+    layer_of_models(o)
+    if o.shrinkage: one_of(o.shrinkage, '--shrinkage', ('ledoit_wolf','none'))
     check_names(o.metrics, score_names(), 'rank')
     if arrays: check_enough(o.metrics, [k for k in ('features','probs') if getattr(o, k)])
     check_networks(o.models, o.weights, o.device)
@@ -246,7 +236,9 @@ def rank(
     # separated by commas; needs --images, --dataset or --npy
     models:str='',
     weights:str='DEFAULT', # pretrained weights of torchvision models: DEFAULT, a name such as IMAGENET1K_V1, or none
-    layer:str='', # module of the models whose input are the features; by default the last linear layer
+    # module of the models whose input are the features, or head, output, pooled, as `features` of `outputs` in Python;
+    # by default what enters the head, or else the output
+    layer:str='',
     # labelled images: folder of one folder for each class, .npy or .npz file, torchvision data set
     images:str='',
     dataset:str='', # torchvision data set, such as CIFAR10 or Flowers102, downloaded if it is not there

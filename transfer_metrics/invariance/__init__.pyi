@@ -47,6 +47,7 @@ from .evaluation import digits_domains as digits_domains
 from .evaluation import DigitsDomains as DigitsDomains
 from .evaluation import evaluate as evaluate
 from .exterior import exterior_domain as exterior_domain
+from .exterior import npz_pair as npz_pair
 from .fits import best_metrics as best_metrics
 from .fits import fit_scores as fit_scores
 from .fits import line_estimates as line_estimates
@@ -89,6 +90,7 @@ from .prices import Cleared as Cleared
 from .prices import handed_out as handed_out
 from .recipes import fit_heads as fit_heads
 from .recipes import labelled_images as labelled_images
+from .recipes import labelled_set as labelled_set
 from .recipes import one_set as one_set
 from .recipes import plot_fits as plot_fits
 from .report import label_free_report as label_free_report

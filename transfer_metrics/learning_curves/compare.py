@@ -135,7 +135,7 @@ def _row(k, unit, e, *reasons):
 
 def _looks_like_fractions(perf): return perf.min()>=0 and perf.max()<=1
 
-def _looks_like_percent(perf): return perf.min()>=1 and 20<=perf.max()<=100
+def _looks_like_percent(perf): return perf.min()>=0 and 2<perf.max()<=100 # far beyond what fractions can be
 
 def _warn_of_units(base, transfer):
     "Say that one curve looks like fractions and the other like percent, which makes every number nonsense"

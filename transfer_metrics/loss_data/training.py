@@ -1,4 +1,4 @@
-"""All networks of a loss-data curve at once, each exactly as if it were alone
+"""All networks of a loss-data curve at once, each as if it were alone
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/training.html.md"""
 

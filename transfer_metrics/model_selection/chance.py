@@ -70,7 +70,7 @@ def _of_moments(m, arrays, options):
     if not 1e-60<state.largest<1e60: return None
     moments:Any = state.moments
     def score(codes):
-        state.moments = moments.relabelled(x, codes)
+        state.moments = moments.relabelled(x, codes.to(x.device))
         return state.value()
     return score
 

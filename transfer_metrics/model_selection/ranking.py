@@ -23,20 +23,21 @@ import pandas as pd
 from ..progress import tqdm
 from .. import stats
 from ..cautions import counted, saturated, sizes
-from ..checks import number, one_of
+from ..checks import distinct, enough, number, one_of
 from ..containers import leaves_out
 from ..distributed import agreed, gather, shared
 from ..models import Outputs, random_kept
 from ..plots import axes, color_of, label_of, value_text
 from ..registry import Metric, registry, resolve, resolve_all, result_frame
+from ..running import pool_for
 from ..shared_images import SharedImages
 from ..store import Book, workers
 from .point_names import name_points
 from .groups import uncertainty, with_intervals
-from .scoring import ScoreJob, alone, caution_of, count_of, takes_classes
+from .scoring import ScoreJob, alone, caution_of, count_of, doubt_of, takes_classes
 from .kept import folder_of, scores_in, will_look
 from .scoring import job_items, n_parameters, score_job
-from .naming import distinct, named_models
+from .naming import named_models
 from .tables import direction, is_baseline, places, score_table, static
 
 # %% ../../nbs/model_selection/01_ranking.ipynb #59598c03
@@ -148,12 +149,14 @@ def score_models(
     resume:bool=True, # Take what is known from the store; else compute all again
     memory:float|None=None, # GiB for images that models of equal preprocessing share, 0 for none; `None`: see below
     progress:bool=True, # Show a bar over models
-    **kwargs, # Passed to `outputs`: `device`, `layer` (with a list of layers the rows are `model/layer`), `forward`
+    # Passed to `outputs`: `device` (of a list each has a model at a time), `layer` (of a list rows are `model/layer`)
+    **kwargs,
 ) -> pd.DataFrame: # One row a model and metric: `model, data, metric, value, lo, hi, n, unit, seconds, error, caution`
     """Score each model on the target data; what fails is reported in its own row and does not stop the rest
 
     By default LEEP, NCE, the shrunk H-score and LogME beside the baselines `knn` and `linear_probe`; networks also have
-    their number of parameters. A `caution` says where random labels would score as well.
+    their number of parameters. A `caution` says where random labels would score as well, and where what was
+    read as features may be logits.
     With `interval` there are `lo` and `hi`, the mean of the score for permuted labels, `chance`, the probability that
     the model is the best of them, `p_best`, and `group`, 1 for those that cannot be told from the best (see
     `score_groups`); that takes about fifty times as long as the scores alone.
@@ -176,10 +179,12 @@ def score_models(
     fs = metric_functions(metrics)
     if interval is not None: number(interval, 'interval', 0, 1, '()')
     more = None if interval is None else uncertainty
+    executor = pool_for(kwargs.get('device'), executor)
     images = SharedImages(memory, among=workers(executor) if executor else 1)
     options = dict(kwargs, more=more, images=images)
     jobs = [ScoreJob(name, m, loader, fs, **options) for name,m in named.items()]
-    distinct(chain.from_iterable(job.layers for job in jobs))
+    called = chain.from_iterable(job.layers for job in jobs)
+    distinct(called, 'models')
     names = 'model','data','metric'
     if more: book = Book(scores_in(store), _parts, names=names, same=['left'], whole=_whole, resume=resume)
     else: book = Book(scores_in(store), _columns, names=names, resume=resume)
@@ -208,8 +213,9 @@ def _caution_of_all(outs, fs, row):
     "Why not to trust a value of the samples of all processes, which is the same in each of them"
     if row.metric not in fs or row.error: return ''
     f = fs[row.metric]
-    parts = gather(count_of(f, outs[row.model]))
-    return caution_of(f, row.value, parts)
+    out = outs[row.model]
+    parts = gather(count_of(f, out))
+    return '; '.join(filter(None, [caution_of(f, row.value, parts), doubt_of(f, out)]))
 
 def _refuse_one_class_of_all(outs, fs):
     "Refuse labels that are all the same in all processes, if there is a metric of classes"
@@ -217,7 +223,7 @@ def _refuse_one_class_of_all(outs, fs):
     for o in outs.values():
         if isinstance(o, Exception) or o.labels is None: continue
         s = sizes(gather(counted({'labels': o.labels})))
-        if s.c_t==1: raise ValueError(f'`labels` must be of two classes or more to compare models, got one: {s}')
+        enough(s.c_t, 2, 'labels', 'classes')
 
 def score_shards(
     outs:Mapping[str,Outputs|Exception], # What each model says about this process's samples, or why it failed

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from ..heads import is_exported
 
 # %% ../../nbs/models/01_lending.ipynb #a41d8951
 _locks:Any = weakref.WeakKeyDictionary() # of the modules that are or have been lent
@@ -73,6 +74,24 @@ class _Loan:
             if not torch.equal(buffer, was): buffer.copy_(was)
         for m,flag in self.flags: m.training = flag
 
+def _is_training(module):
+    "Whether a program of `torch.export` drops or normalises as in training"
+    if not is_exported(module): return False
+    for node in module.graph.nodes:
+        schema = getattr(node.target, '_schema', None)
+        given = zip(schema.arguments, node.args, strict=False) if schema else ()
+        if any(a.name in ('train','training') and v is True for a,v in given): return True
+    return False
+
+def _stop_training(model):
+    "Evaluation mode; a program of `torch.export` cannot change its mode, which must be that"
+    try: return model.eval()
+    except NotImplementedError: pass
+    if any(map(_is_training, model.modules())):
+        raise ValueError('a program that torch.export made in training mode stays in it: export model.eval(), or pass '
+                         'the network that it was made of')
+    for m in model.modules(): m.training = False
+
 @contextmanager
 def frozen(
     model:nn.Module, # Any module; of a compiled one the module that was compiled is lent, as only that heeds new hooks
@@ -88,7 +107,7 @@ def frozen(
         loan = _Loan(model)
         try:
             for *_,p in loan.params: p.grad = None
-            model.eval()
+            _stop_training(model)
             if device is not None: model.to(device)
             yield model
         finally: loan.give_back()

@@ -163,7 +163,7 @@ def outputs(
     layer:str|Iterable[str]|None=None, # Module whose input are the features, or several; `None`: see `features`
     features:str|None=None, # 'head', 'output', 'pooled' or a layer; `None`: what enters the head, else the output
     pooling:str|None=None, # How tokens become a row, see `pool_tokens`; `None`: the token that the head reads, or mean
-    forward:Callable|None=None, # `forward(model, batch)` returns logits or something with `.logits`; `None`: `model(x)`
+    forward:Callable|None=None, # `forward(model, batch)` gives logits, or also `features`, by name; `None`: `model(x)`
     batch_size:int|None=None, # Samples in a batch, where `loader` has none of its own; `None`: 256, of a name 64
     workers:int=0, # Processes that load the samples of a data set, and prepare them for a name
     dtype:str|torch.dtype|None=None, # Precision of the pass, 'auto', 'bfloat16', 'float16', 'float32'; `None`: as it is

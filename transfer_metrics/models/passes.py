@@ -140,7 +140,7 @@ def all_looks(
     progress:bool, # Show a progress bar
     desc:str, # What the bar says
     name:str, # What errors call the data
-    run:Callable|None=None, # `run(model, batch)` returns logits or something with `.logits`; `None`: `model(x)`
+    run:Callable|None=None, # `run(model, batch)` gives logits, or `logits` and `features` by name; `None`: `model(x)`
     dtype:torch.dtype|None=None, # Of logits and probabilities; `None` is the model's
     **running, # For `Way`: precision and inference mode
 ) -> Generator[Look,None,None]: # One `Look` a view of a batch
@@ -190,7 +190,7 @@ def forward(
     pooling:str|None=None, # How tokens become a row, see `pool_tokens`; `None`: the token that the head reads, or mean
     device:str|torch.device|None=None, # Where to run; `None` is where the model is
     batch_size:int=256, # Samples in a batch, if `samples` has none of its own
-    forward:Callable|None=None, # `forward(model, batch)` returns logits or something with `.logits`; `None`: `model(x)`
+    forward:Callable|None=None, # `forward(model, batch)` gives logits, or also `features`, by name; `None`: `model(x)`
     dtype:torch.dtype|None=None, # Of logits and probabilities; `None` is the model's, probabilities at least `float32`
     progress:bool=True, # Show a progress bar
     desc:str='', # What the bar says

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from ..core import ArrayLike, as_tensor, same_order
+from ..core import ArrayLike, as_tensor, not_sparse, same_order
 from ..store import atomic, npz_array, npz_names
 
 # %% ../../nbs/models/02_saved.ipynb #f2c94fe7
@@ -96,6 +96,7 @@ class Outputs:
         given = dict(self._items())
         for k,v in given.items():
             same_order(given.get('labels'), v)
+            not_sparse(v, k)
             setattr(self, k, host_array(v))
         if self.probs is None and self.logits is not None:
             logits = as_tensor(self.logits, 'logits')

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 # %% ../../nbs/store/02_fingerprints.ipynb #c9947fb1
 _plain = bool,int,float,str,bytes,tuple
@@ -106,12 +107,25 @@ def _class(c):
     return [c.__qualname__, c.__bases__, methods, constants]
 
 # %% ../../nbs/store/02_fingerprints.ipynb #83954cef
+_machinery = {*vars(nn.Module()), 'training'} # what every module has; hooks are told apart from it
+_whole = (*_plain, Tensor, np.ndarray, set, frozenset, type, partial, torch.dtype, torch.device,
+          types.FunctionType, types.BuiltinFunctionType)
+
+def _setting(v, deep=4):
+    "What tells of something that a module holds, `None` where nothing does"
+    if isinstance(v, _whole): return v
+    if not deep or isinstance(v, (nn.Module,types.ModuleType,RemovableHandle)): return None
+    if isinstance(v, types.MethodType): return [v.__func__, _setting(v.__self__, deep-1)]
+    if isinstance(v, list): return [_setting(o, deep-1) for o in v]
+    if isinstance(v, dict): return {k: _setting(o, deep-1) for k,o in v.items()}
+    return [type(v), _setting(vars(v), deep-1)] if hasattr(v, '__dict__') else None
+
 def _settings(m):
-    "What a module holds beside weights and modules: numbers, words and tensors that are not saved"
-    def tells(k, v): return k!='training' and not k.startswith('_') and isinstance(v, (*_plain,Tensor))
-    kept = {k: v for k,v in sorted(vars(m).items()) if tells(k, v)}
+    "What a module holds beside weights and modules: numbers, words, functions, hooks, tensors that are not saved"
+    kept = {k: _setting(v) for k,v in sorted(vars(m).items()) if k not in _machinery}
+    hooks = [_setting(f) for f in (*m._forward_pre_hooks.values(), *m._forward_hooks.values())]
     unsaved = {k: m._buffers[k] for k in sorted(m._non_persistent_buffers_set)}
-    return [kept, unsaved]
+    return [kept, hooks, unsaved]
 
 def _network(m):
     "What the outputs of a network depend on"
@@ -139,6 +153,7 @@ def _parts(o):
     if isinstance(o, (set,frozenset)): return sorted(map(repr, o))
     if isinstance(o, partial): return [o.func, o.args, o.keywords]
     if isinstance(o, types.MethodType): return [o.__func__, o.__self__]
+    if isinstance(o, types.BuiltinFunctionType): return [o.__module__, o.__qualname__]
     if isinstance(o, nn.Module): return _network(o)
     if hasattr(o, '__wrapped__'): return [o.__wrapped__]
     return _any(o)
