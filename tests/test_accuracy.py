@@ -202,7 +202,7 @@ def test_command_of_outputs(files):
 @pytest.mark.parametrize('args,why', [
     (['--model','my_models:make'], '--known, --new is missing'), (['--metrics','dok'], "unknown metric 'dok', did you mean 'doc'?"),
     (['--known-outputs','nowhere/a.npz','--new-outputs','nowhere/b.npz'], 'no such file or folder: nowhere/a.npz'),
-    (['--coverage','1.5'], '--coverage must be between 0 and 1'), (['--plot','a.txt'], '--plot must name a file')])
+    (['--coverage','1.5'], '--coverage must be a number in (0, 1)'), (['--plot','a.txt'], '--plot must name a file')])
 def test_command_refuses(args, why):
     status,out,err = run('accuracy', *args)
     assert status==2 and out=='' and len(err.splitlines())==1 and why in err

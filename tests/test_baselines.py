@@ -49,9 +49,9 @@ def test_constant_feature(): assert linear_probe(np.c_[x, np.full(40, 3.)], y)==
 @pytest.mark.parametrize('f,args,options,text', [
     (knn, (x[:1],y[:1]), {}, '`features` must have at least two samples'),
     (linear_probe, (x[:1],y[:1]), {}, '`features` must have at least two samples'),
-    (knn, (x,y), dict(k=0), '`k` must be an integer of 1 or more'),
+    (knn, (x,y), dict(k=0), '`k` must be a whole number of at least 1'),
     (knn, (x,y), dict(distance='manhattan'), "`distance` must be 'euclidean' or 'cosine'"),
-    (linear_probe, (x,y), dict(folds=1), '`folds` must be an integer of 2'),
+    (linear_probe, (x,y), dict(folds=1), '`folds` must be a whole number of at least 2'),
     (linear_probe, (x,y), dict(folds=None, head='logistic'), '`folds` must be a number'),
     (linear_probe, (x,y), dict(ridge=0), '`ridge` must be positive'),
     (linear_probe, (x,y), dict(head='mlp'), "`head` must be 'ridge' or 'logistic'")])

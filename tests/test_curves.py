@@ -160,8 +160,8 @@ def test_loss_option_refused(name, option):
 @pytest.mark.parametrize('name', [k for k in losses if 'labels' in metrics[k].args])
 def test_labels_refused(name):
     refused('`labels` must not be missing', name, labels=[0,1,None])
-    refused('`labels` is empty', name, labels=[])
-    if 'train_labels' in metrics[name].options: refused('`train_labels` is empty', name, train_labels=[])
+    refused('`labels` must have at least one sample, got none', name, labels=[])
+    if 'train_labels' in metrics[name].options: refused('`train_labels` must have at least one sample', name, train_labels=[])
     else: refused(r'`labels` must be a number of at least 0, got -1\.0', name, labels=-1.)
 
 @each_loss
@@ -202,7 +202,7 @@ pair,three = [.1,.2],[.1,.2,.3]
 
 @pytest.mark.parametrize('text,args,options', [
     ('`n` must not be negative, got -5', ([-5,0,5],three), {}), (r'got \(3,\) and \(2,\)', ([0,1,2],pair), {}),
-    (r'transpose `perf`\?', ([0,1,2],np.zeros((3,5))), {}), ('is empty', ([],[]), {}), ('all of the 2 points are NaN', ([0,1],[nan,nan]), {}),
+    (r'transpose `perf`\?', ([0,1,2],np.zeros((3,5))), {}), ('`perf` must have at least one point, got none', ([],[]), {}), ('all of the 2 points are NaN', ([0,1],[nan,nan]), {}),
     ('got infinity', ([0,1],[.1,inf]), {}), ("`direction` must be 'max' or 'min', got 'up'", ([0],[.1]), dict(direction='up')),
     ("`start` must be 'zero' or 'first'", ([0],[.1]), dict(start='none')),
     ('mean of 1 to 2 points, as many as the curve has, got 3', ([0,1],pair), dict(asymptote=3)),
@@ -216,7 +216,7 @@ def test_curve_functions_refuse():
     from transfer_metrics.learning_curves.curve import fit_asymptote
     with pytest.raises(ValueError, match='needs three points with n > 0, got 2'): fit_asymptote(Curve([0,1,2], three))
     with pytest.raises(ValueError, match='it lacks perf'): Curve.from_frame(pd.DataFrame({'n': [0], 'accuracy': [.1]}))
-    with pytest.raises(ValueError, match='is empty'): Curve.from_frame(pd.DataFrame({'n': [], 'perf': []}))
+    with pytest.raises(ValueError, match='at least one point'): Curve.from_frame(pd.DataFrame({'n': [], 'perf': []}))
     with pytest.raises(ValueError, match='`frame` must be a DataFrame, got dict'): Curve.from_frame({})
     with pytest.raises(ValueError, match='`p` must hold levels of performance, got 1 NaN'): tm.lexp(base, [.5,nan])
     with pytest.raises(ValueError, match=r'`curve` must be a Curve\(n, perf\), got list'): tm.lexp(pair, .5)
@@ -254,12 +254,12 @@ def test_loss_frame_refuses(text, change):
     assert text in str(e.value)
 
 @pytest.mark.parametrize('text,options', [
-    ("'example' was measured up to n = 10000, got 20000", dict(ns=[20_000])), ('`ns` must be 1 or more, got 0', dict(ns=[0])),
+    ("'example' was measured up to n = 10000, got 20000", dict(ns=[20_000])), ('`ns` must be a number of at least 1, got 0', dict(ns=[0])),
     ('`ns` must be one or more training sizes', dict(ns=[])), ('`epsilons` must be a number of at least 0, got -0.1', dict(epsilons=[-.1])),
     ("`edge` must be 'right', 'left' or 'loglog', got 'middle'", dict(edge='middle')), ("is needed for edge='left'", dict(edge='left')),
     ("`unit` must be 'nats' or 'bits', got 'bytes'", dict(unit='bytes')),
-    ('`n_classes` must be at least the 8 classes of `labels`, got 5', dict(labels=labels, n_classes=5)),
-    ('`coverage` must be between 0 and 1', dict(coverage=95))])
+    ('`n_classes` must be a whole number of at least 8, got 5', dict(labels=labels, n_classes=5)),
+    ('`coverage` must be a number in (0, 1)', dict(coverage=95))])
 def test_compute_metrics_refuses(text, options):
     import transfer_metrics as tm
     with pytest.raises(ValueError) as e: tm.compute_metrics(five.assign(name='example'), **options)
@@ -295,7 +295,7 @@ def many_runs(r=10, seed=0):
 
 @pytest.mark.parametrize('text,options', [
     ("unknown metric 'speed'", dict(metric='speed')), ("got 'seeds'", dict(resample='seeds')), ('are needed for', dict(resample='items')),
-    ('between 0 and 1', dict(coverage=95)), ('0 or more', dict(n_boot=-1)), ("got 'normal'", dict(interval='normal')),
+    (r'in \(0, 1\)', dict(coverage=95)), ('of at least 0', dict(n_boot=-1)), ("got 'normal'", dict(interval='normal')),
     ('one number for each of many curves', dict(metric=lambda base, transfer: float(base.perf.mean())))])
 def test_bootstrap_refuses(text, options):
     import transfer_metrics as tm

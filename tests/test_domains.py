@@ -26,7 +26,7 @@ def test_interior(images, options, text):
 
 def test_domain():
     with refused('`n_sets` must be a whole number of at least 1'): interior_domain(x, 0)
-    with refused("'a' more than once"): Domain(['a','b','a'], None)
+    with refused("the names of the sets must differ, got 'a' twice"): Domain(['a','b','a'], None)
 
 def net():
     torch.manual_seed(0)
@@ -69,10 +69,10 @@ def test_saved(options, tmp_path):
     assert solved[0]==solved[1]
 
 def test_refuses_files(tmp_path):
-    with refused('does not exist'): TransformHead.load(tmp_path/'other.npz')
+    with refused('`path`: no such file'): TransformHead.load(tmp_path/'other.npz')
     np.savez(tmp_path/'foreign.npz', weight=np.eye(4))
     with refused('is not a saved head, it lacks bias, task'): TransformHead.load(tmp_path/'foreign.npz')
-    with refused('`path` must be an .npz file'): fit().save(tmp_path/'head.pt')
+    with refused('`path` must name a file that ends in .npz'): fit().save(tmp_path/'head.pt')
 
 def test_refuses_heads():
     jig = fit(task='jigsaw')

@@ -32,7 +32,7 @@ def tree(d, made):
     return {k.as_posix(): p.read_bytes() for k,p in ps.items() if not any(o[0]=='.' or o=='__pycache__' for o in k.parts)}
 
 @pytest.mark.parametrize('command,made,given', [
-    ('nbdev-export', [f'{lib}/**/*.py'], '__init__.py'), ('python docs/stubs.py', [f'{lib}/**/*.pyi'], '*.py'),
+    ('nbdev-export', [f'{lib}/**/*.py'], '__*__.py'), ('python docs/stubs.py', [f'{lib}/**/*.pyi'], '*.py'),
     ('nbdev-clean', ['nbs/**/*'], '__init__.py'), ('python docs/readme.py', ['README.md', 'docs/readme/**/*'], '__init__.py')],
     ids=['export', 'stubs', 'clean', 'readme'])
 def test_in_sync(command, made, given, tmp_path):

@@ -75,7 +75,7 @@ def test_missing_score():
     "The probabilities are for the models that are left, and that is said"
     with pytest.warns(UserWarning, match="no logme of 'a': left out"): found = chosen(values|dict(a=math.nan))
     assert len(found)==5
-    with pytest.raises(ValueError, match='two models or more, got 0'): chosen(dict.fromkeys(values, math.nan))
+    with pytest.raises(ValueError, match='at least two models with logme, got none'): chosen(dict.fromkeys(values, math.nan))
 
 @pytest.mark.parametrize('spearman', [math.nan, 'high', 1.1, tm.Estimate(math.nan, math.nan, math.nan)])
 def test_no_correlation(spearman):

@@ -137,4 +137,4 @@ def test_refuses(f):
     with refused('of one length'): f([1, 2, 3], [1, 2])
     with refused('at least two models'): f([1], [1])
     with refused('must (not be NaN|be finite), got nan at position 1'): f([1, 2], [1, math.nan])
-    with refused('between 0 and 1'): f(score, accuracy, coverage=95)
+    with refused(r'`coverage` must be a number in \(0, 1\)'): f(score, accuracy, coverage=95)

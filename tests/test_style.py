@@ -1,6 +1,8 @@
 "Light code: one idea a line, short lines, no private names across modules"
 import ast, re
+from difflib import SequenceMatcher
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 import pytest
 import transfer_metrics as tm
@@ -87,6 +89,44 @@ def test_type_ignore():
 def test_module_length():
     found = {k: n for k,v in modules().items() if (n := len(v.splitlines()))>300}
     assert len(found)<=8, found
+
+def literal(o):
+    "What stands in the expression `o` of an error's text, `_` for each value"
+    if isinstance(o, ast.Constant) and isinstance(o.value, str): return o.value
+    if isinstance(o, ast.JoinedStr): return ''.join(map(literal, o.values))
+    if isinstance(o, ast.BinOp): return literal(o.left)+literal(o.right)
+    return '_'
+
+def condition(text):
+    "A text without what differs from place to place: names of arguments and options, values, numbers"
+    text = re.sub(r"`[^`]*`|--[a-z][\w-]*|'[^']*'|\d+", '_', text)
+    return re.sub(r'_(?:[ ,:=]*_)*', '_', text).strip()
+
+def error_texts(sources):
+    "Conditions that are refused by hand, and the modules where; one or two words in common are no text"
+    for path,source in sources.items():
+        for o in ast.walk(ast.parse(source)):
+            if not isinstance(o, ast.Raise) or not isinstance(o.exc, ast.Call): continue
+            yield from ((text, path) for text in map(condition, map(literal, o.exc.args)) if len(re.findall(r'[a-z]', text))>=12)
+
+def repeated(texts, limit=.85):
+    "Pairs of texts in different modules that say nearly the same"
+    for (a,here),(b,there) in combinations(texts, 2):
+        s = SequenceMatcher(None, a, b, autojunk=False)
+        if here!=there and min(s.real_quick_ratio(), s.quick_ratio())>limit and s.ratio()>limit: yield f'{here}: {a}\n{there}: {b}'
+
+def test_error_texts_stand_once():
+    "What is refused in several modules is refused by a function that they share, mostly of `checks` and `paths`"
+    found = list(repeated(error_texts(modules())))
+    assert not found, f'{len(found)} pairs of texts:\n'+'\n\n'.join(found[:10])
+
+def test_repeated():
+    a = "def f(x):\n    if x<0: raise ValueError(f'`n_boot` must be 0 or more, got {x!r}')"
+    b = "def g(o):\n    if o.n<1: raise ValueError('--limit must be '+f'1 or more, got {o.n}')"
+    c = "def h(x):\n    raise ValueError(f'`labels` must be hashable, got {x}')"
+    assert list(error_texts(dict(a=a, b=b, c=c)))==[('_ must be _ or more, got _', 'a'), ('_ must be _ or more, got _', 'b'), ('_ must be hashable, got _', 'c')]
+    assert len(list(repeated(error_texts(dict(a=a, b=b, c=c)))))==1
+    assert not list(repeated(error_texts(dict(a=a+a.replace('def f', '\ndef e'))))) # within a module they may
 
 @pytest.mark.parametrize('text', ['fig-cap', 'fig-alt'])
 def test_figures_are_described(text):

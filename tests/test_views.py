@@ -75,7 +75,7 @@ def test_left_as_it_was():
 p,two = said(x),torch.full((n,2), .5)
 
 @pytest.mark.parametrize('f,text', {
-    lambda: tm.effective_invariance(p, two): r'`probs_t` must have the shape of `probs`, \(60, 4\), got \(60, 2\)',
+    lambda: tm.effective_invariance(p, two): r'`probs` and `probs_t` must have one shape, got \(60, 4\) and \(60, 2\)',
     lambda: tm.mean_effective_invariance(p, p[:3]): r'`probs_t` must be \[n, k\] or \[views, n, k\] with n=60 and k=4',
     lambda: tm.mean_effective_invariance(p, p.log()): 'rows of `probs_t` must be probabilities',
     lambda: ji(Net(), x, grid=4, permutations=2): 'batch 0: sides of `images` must be divisible by `grid`=4',

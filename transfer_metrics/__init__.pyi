@@ -32,6 +32,7 @@ from . import moving_estimates as moving_estimates
 from . import moving_scores as moving_scores
 from . import neighbours as neighbours
 from . import pages as pages
+from . import paths as paths
 from . import plots as plots
 from . import pooling as pooling
 from . import products as products

@@ -6,7 +6,8 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/core.html.md"""
 
 # %% auto #0
 __all__ = ['ArrayLike', 'labels_second', 'not_sparse', 'as_tensor', 'as_matrix', 'as_features', 'chunks', 'Labels',
-           'exact_labels', 'check_classes', 'same_order', 'as_labels', 'check_simplex', 'as_probs', 'like']
+           'exact_labels', 'check_labels', 'check_classes', 'same_order', 'as_labels', 'check_simplex', 'as_probs',
+           'like']
 
 # %% ../nbs/00_core.ipynb #d342ab58
 import math
@@ -17,6 +18,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
+from .checks import enough, finite_rows
 
 # %% ../nbs/00_core.ipynb #d8c7ccb4
 ArrayLike = Any # a NumPy array, torch tensor (any device), pandas object or (nested) list
@@ -124,10 +126,8 @@ def as_features(
     low,high = torch.aminmax(t)
     if math.isfinite(low) and math.isfinite(high): return t
     finite = torch.cat([t[s].isfinite().all(1) for s in chunks(t)])
-    infinite = (~finite).nonzero()
-    bad = int(infinite[0])
-    raise ValueError(f'`{name}` must be finite, got NaN or infinity, first in row {bad}; '
-                     'remove such rows or the layer that makes them')
+    finite_rows(finite, name)
+    return t
 
 # %% ../nbs/00_core.ipynb #f1736e62
 def chunks(
@@ -180,7 +180,11 @@ def _of_a_matrix(labels, name):
     if np.shape(labels)[1]==1: return f'; of one column pass {name}.squeeze()'
     return f'; of one-hot rows pass {name}.argmax(1)'
 
-def _check_labels(labels, name, n):
+def check_labels(
+    labels:Any, # Labels, shape `[n]`
+    name:str='labels', # What error messages call them
+    n:int|None=None, # Number of samples, where it is known
+) -> None: # Nothing, or `ValueError`
     "Refuse what is not one label a sample"
     ndim = np.ndim(labels)
     if ndim!=1:
@@ -188,7 +192,7 @@ def _check_labels(labels, name, n):
         raise ValueError(f'`{name}` must be one label a sample, shape [n], got {got}{_of_a_matrix(labels, name)}')
     if n is not None and len(labels)!=n:
         raise ValueError(f'`{name}` must have one entry for each of the {n} samples, got {len(labels)}')
-    if not len(labels): raise ValueError(f'`{name}` is empty, at least one sample is needed')
+    enough(len(labels), 1, name, 'sample')
 
 def check_classes(
     classes:Sequence|np.ndarray, # Different labels of all samples
@@ -230,7 +234,7 @@ def as_labels(
     "Encode arbitrary labels; missing ones, a wrong length and another order are a `ValueError`"
     same_order(labels, of, name)
     labels = _label_array(labels, name)
-    _check_labels(labels, name, n)
+    check_labels(labels, name, n)
     try: codes,classes = pd.factorize(labels)
     except TypeError as e: raise ValueError(f'`{name}` must be hashable ({e}), shape [n]') from None
     missing = codes<0

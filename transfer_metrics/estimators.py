@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from torch import nn
+from .checks import one_label_each
 from .containers import is_column
 from .core import same_order
 
@@ -85,8 +86,7 @@ def answers_of(
     if not hasattr(x, 'shape') and not isinstance(x, list):
         raise ValueError(f'a {kind} needs data as (x, y) or x, got {type(x).__name__}')
     probs = np.asarray(model.predict_proba(x))
-    if y is not None and len(y)!=len(probs):
-        raise ValueError(f'data must have one label a sample, got {len(probs)} samples and {len(y)} labels')
+    if y is not None: one_label_each(len(probs), y, 'the data')
     columns = None if y is None else _columns(y, model.classes_)
     return dict(probs=probs, labels=columns)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 from torch.utils.data import Dataset, IterableDataset
+from .checks import one_label_each
 from .containers import is_column
 from .samples import Samples
 
@@ -49,8 +50,7 @@ class Items(Dataset):
         labels:Any, # One a sample
     ):
         if labels is None: raise ValueError('inputs must come with a label each, (inputs, labels); got no labels')
-        if len(inputs)!=len(labels):
-            raise ValueError(f'as many inputs as labels are needed, got {len(inputs)} and {len(labels)}')
+        one_label_each(len(inputs), labels, 'inputs')
         self.inputs = inputs
         self.labels = list(labels)
     def __len__(self): return len(self.labels)

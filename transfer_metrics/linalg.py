@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from typing import NamedTuple
+import numpy as np
 import torch
 from torch import Tensor
 from .core import chunks
@@ -373,7 +374,7 @@ def column_power2(
     big = torch.maximum(-lowest, highest)
     _,exponent = torch.frexp(big)
     within = (-exponent).clamp(-1000, 1000)
-    scale = torch.ldexp(torch.ones_like(big), within)
+    scale = torch.from_numpy(np.ldexp(1., within.cpu().numpy())).to(x.device) # torch.ldexp of 2.4 has float32 powers
     in_range = (big==0)|((big>1e-60)&(big<1e60))
     return torch.where(in_range, 1., scale)
 

@@ -12,7 +12,7 @@ __all__ = ['are_probs', 'ends_in_softmax', 'before_softmax', 'logits_in', 'claim
 from typing import Any
 import torch
 from torch import Tensor, nn
-from .heads import Call, Origin, Trace, is_opaque
+from .heads import Call, Origin, Trace, is_opaque, wrapped
 from .products import tensors_in
 
 # %% ../nbs/42_logits.ipynb #3251346f
@@ -67,8 +67,8 @@ _say_which = ("if these are features, pass features='output', if logits, "
 def claims_none(
     model:nn.Module, # A network
 ) -> bool: # `False` of one that does not say it
-    "Whether a model says itself that it makes no classes, as timm's do with `num_classes=0`"
-    return getattr(model, 'num_classes', None)==0
+    "Whether a model, or what it wraps, says itself that it makes no classes, as timm's do with `num_classes=0`"
+    return any(getattr(m, 'num_classes', None)==0 for m in wrapped(model))
 
 def claims_classes(
     model:nn.Module, # A network
@@ -137,17 +137,24 @@ def _is_usual(module):
     of_torch = any(o.startswith('torch.') and not o.endswith(('.container','.bilinear')) for o in kinds)
     return of_torch and not isinstance(module, nn.Bilinear) or 'norm' in type(module).__name__.lower()
 
+def _claims_features(module, z):
+    "Whether it says how many features it makes, as the image encoders of CLIP do"
+    return getattr(module, 'output_dim', None)==z.shape[-1]
+
 def words_of_output(
     model:nn.Module, # A network, no layer of which makes its output
     trace:Trace, # Of the pass
-    origin:Origin, # Of the output
+    z:Tensor, # The output
 ) -> str: # What the features are, in words
     "That an output is taken for features, and what speaks against it"
+    origin = trace.source(z)
     before,inside,_ = trace.last.partition('.parametrizations.')
     owner = model.get_submodule(before if inside else before.rpartition('.')[0])
+    plain = 'output: no head makes it, so there are no logits'
+    if trace.crossed: return f'{_in_doubt}it is a product of two things that are computed, as likenesses are'
     caps = origin.nonlinear()&_caps if origin.calls else set()
     if caps: return f'{_in_doubt}it is {", ".join(sorted(caps))} of what a layer made'
-    if not trace.last or _is_usual(owner): return 'output: no head makes it, so there are no logits'
+    if not trace.last or _is_usual(owner) or _claims_features(owner, z): return plain
     return f'{_in_doubt}it is made with {trace.last!r}, weights of no layer of torch'
 
 def doubt(

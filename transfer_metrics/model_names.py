@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from .checks import known
+from .checks import distinct, known
+from .paths import present
 
 # %% ../nbs/28_model_names.ipynb #1c0ed1ac
 libraries = {'torchvision': 'torchvision', 'timm': 'timm', 'hf': 'transformers', 'open_clip': 'open_clip',
@@ -43,7 +44,7 @@ def check_library(
         raise ValueError(f'a model by name is written library:NAME, such as torchvision:{spec}; '
                          f'libraries are {", ".join(libraries)}, got {spec!r}')
     weights = spec.partition('=')[2]
-    if weights and not Path(weights).is_file(): raise ValueError(f'no such file of weights: {weights}')
+    if weights: present(weights, kind='file of weights')
     if library=='module' or find_spec(libraries[library]): return
     extra = library.replace('hf', 'transformers')
     raise ValueError(f"{spec} needs {libraries[library]}, which is not installed: "
@@ -74,6 +75,6 @@ def told_apart(
     shared = [(o,name) for o,name in zip(specs, short, strict=True) if short.count(name)>1]
     by_file = {o: f'{name}={Path(o.partition("=")[2]).stem}'.rstrip('=') for o,name in shared}
     in_full = {o: o if ':' in o else name for o,name in shared}
-    for found in by_file,in_full:
-        if len(set(found.values()))==len(shared): return found
-    raise ValueError(f'the names of --{option} must differ, got {", ".join(o for o,_ in shared)}')
+    if len(set(by_file.values()))==len(shared): return by_file
+    distinct([in_full[o] for o,_ in shared], f'--{option}')
+    return in_full

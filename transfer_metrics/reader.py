@@ -18,7 +18,7 @@ from .heads import Call, Origin, Trace, traced
 from .logits import claims_classes, claims_none, ends_in_softmax, logits_in, words_of_output
 from .logits import refuse_answers, refuse_opaque, refuse_parallel, refuse_product, refuse_script
 from .pooling import features_last, mask_of, n_prefix_of, pooled, poolings
-from .reading import field_of, is_made, said
+from .reading import called_layer, field_of, is_made, said
 from .untrained import encoder_name, first_untrained
 
 # %% ../nbs/43_reader.ipynb #a7226e50
@@ -112,7 +112,7 @@ class _Heads:
 def _not_seen(model):
     leaves = [k for k,m in model.named_modules() if k and not any(m.children())]
     return ('no layer is seen to make the logits directly, so the features are not known: name the module whose input '
-            f'they are, layer=, such as one of {leaves[-5:]}')
+            f"they are, layer=, such as one of {leaves[-5:]}, or return them as 'features' beside the logits")
 
 def _input_of(layer, tap, pooling):
     "What is taken of the input of a layer"
@@ -252,13 +252,12 @@ class Reader:
         if found.field in _of_encoder: _,what = _encoded(found, self)
         if self.features: return what
         if found.field or claims_none(self.model): return f'{what}: no head makes it, so there are no logits'
-        origin = trace.source(found.z)
-        return words_of_output(self.model, trace, origin)
+        return words_of_output(self.model, trace, found.z)
 
     def _of_layer(self, layer, mask):
         "Features of a layer that was named"
         tap = self.taps[layer]
-        if tap.x is None: raise ValueError(f'layer {layer!r} was not called in the forward pass')
+        called_layer(layer, tap.x is not None)
         self.taken[layer] = _input_of(layer, tap, self.pooling)
         return self._pooled(tap.x, features_last(tap.module), mask)
 

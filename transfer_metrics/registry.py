@@ -20,7 +20,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 import pandas as pd
-from .checks import known
+from .checks import enough, known, one_of
 
 # %% ../nbs/03_registry.ipynb #3a2baa19
 def _limit(v): return f'{v:g}'.replace('inf', '∞').replace('-', '−')
@@ -199,9 +199,8 @@ def registry(
     (('probs', 'labels'), 'nats per sample')
     """
     homes = {m: m.split('.')[1] for m in _homes()}
-    if area is not None and area not in homes.values():
-        areas = ', '.join(sorted(set(homes.values())))
-        raise ValueError(f'`area` must be one of {areas}, got {area!r}')
+    areas = sorted(set(homes.values()))
+    if area is not None: one_of(area, 'area', areas)
     for m,a in homes.items():
         if area in (None,a): import_module(m)
     return {k: m for k,m in sorted(_registry.items()) if area in (None,m.area)}
@@ -273,7 +272,7 @@ def resolve_all(
             first = found.setdefault(m.name, (m,options))
             if first!=(m,options):
                 raise ValueError(f'`metrics` has {m.name!r} twice; give each a name of its own: {{name: metric}}')
-    if not found: raise ValueError('`metrics` must name at least one metric, got none')
+    enough(len(found), 1, 'metrics', 'metric')
     return found
 
 # %% ../nbs/03_registry.ipynb #a764ad7b

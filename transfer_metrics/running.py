@@ -159,7 +159,8 @@ class Way:
         self.half = self.dtype in (torch.bfloat16,torch.float16)
         self.channels_last = self.half and _has_maps(model)
         if self.dtype is torch.float32: model.float()
-        if self.channels_last: model.to(memory_format=torch.channels_last)
+        layout:Any = dict(memory_format=torch.channels_last) # unknown to the types of torch 2.4
+        if self.channels_last: model.to(**layout)
 
     def moved(self,
         batch:Any, # As a loader gives it

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, SequentialSampler, Subset, default_collate
+from .checks import one_label_each, whole
 from .containers import Loaded, Stream, batch_labels, dataset_labels, is_column, pixels, rows
 from .core import ArrayLike, as_labels, as_tensor, same_order
 
@@ -161,8 +162,7 @@ class Samples:
         x,y = pair
         same_order(y, x)
         if not isinstance(x, Dataset): x = as_tensor(x, name)
-        if y is not None and len(x)!=len(y):
-            raise ValueError(f'`{name}` must have one label a sample, got {len(x)} samples and {len(y)} labels')
+        if y is not None: one_label_each(len(x), y, name)
         return cls(data, images=x, labels=y, prepare=prepare)
 
     def _prepared_by(self, prepare):
@@ -230,7 +230,7 @@ class Samples:
         workers:int=0, # Processes that load the samples of a data set
     ) -> Iterable: # Batches `(x, y)`, or `(x,)` without labels; what a loader gives
         "The samples in their order, images as a model takes them"
-        if batch_size<1: raise ValueError(f'`batch_size` must be at least 1, got {batch_size}')
+        batch_size = whole(batch_size, 'batch_size', 1)
         prepare = pixels if self.prepare is None else self.prepare
         collate = partial(_collate, prepare=prepare)
         ready = partial(_prepared, prepare=prepare)
@@ -283,10 +283,10 @@ def stratified_subset(
     """
     if isinstance(data, DataLoader):
         raise ValueError('`data` must be a data set or labels to draw from, got a DataLoader: pass its `.dataset`')
-    whole = isinstance(data, (Dataset,Samples))
-    labels = labels_of(data) if whole else data
+    holds_labels = isinstance(data, (Dataset,Samples))
+    labels = labels_of(data) if holds_labels else data
     codes,classes = as_labels(labels)
-    if n<1: raise ValueError(f'`n` must be at least 1, got {n}')
+    n = whole(n, 'n', 1)
     y = codes.numpy()
     n_drawn = min(n, len(y))
     take = _shares(y, n_drawn, n>=len(classes))
@@ -296,4 +296,4 @@ def stratified_subset(
         shuffled = rng.permutation(np.flatnonzero(y==c))
         drawn.append(shuffled[:k])
     idx = np.sort(np.concatenate(drawn))
-    return rows(data, idx) if whole else idx
+    return rows(data, idx) if holds_labels else idx

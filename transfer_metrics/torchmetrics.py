@@ -203,7 +203,9 @@ class StateMetric(TorchMetric):
         "Refused: `compute` does it, and leaves each process its own samples"
         if should_sync: raise ValueError('`sync` is not needed: `compute` puts the samples of all processes together')
 
-    def merge_state(self, incoming_state):
+    def merge_state(self,
+        incoming_state:Any, # Another such metric, or its `metric_state`
+    ) -> None: # Nothing, or `ValueError`
         "Add the samples of another metric, or of its `metric_state`"
         other = incoming_state
         if not isinstance(other, dict): other = getattr(incoming_state, 'metric_state', {})

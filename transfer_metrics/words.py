@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from .adapters import adapt
-from .checks import one_of
+from .checks import one_label_each, one_of
 from .models import Outputs, frozen
 from .progress import tqdm
 
@@ -50,8 +50,7 @@ def _tokenizer(adapted):
 
 def _check_sentences(sentences, labels, by_sentence):
     "Sentences as lists of words, with as many labels"
-    if len(sentences)!=len(labels):
-        raise ValueError(f'as many sentences as labels are needed, got {len(sentences)} and {len(labels)}')
+    one_label_each(len(sentences), labels, 'sentences')
     for i,(words,y) in enumerate(zip(sentences, labels, strict=True)):
         if isinstance(words, str): raise ValueError(f'sentence {i} must be a list of words, got {words!r}')
         if not by_sentence and len(words)!=len(y):

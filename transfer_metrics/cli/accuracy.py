@@ -14,10 +14,11 @@ from shlex import quote
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
+from ..checks import distinct, number, two_classes, whole
 from .answers import Answer
 from .common import classifiers, command, looked_at, models_text, names_in, numbers_in, one_thread
 from .common import read_array
-from .inputs import check_names
+from .inputs import as_many_files, check_names, with_labels
 from .labelled import check_answers
 from .names import check_images, check_networks, check_pixels, check_saved, existing
 from .names import predicted_names
@@ -34,9 +35,10 @@ def _check(o):
     if 0<len(lacking)<3:
         raise ValueError(f'--models, --known and --new go together; {", ".join(lacking)} is missing')
     if any(saved) and not all(saved): raise ValueError('--known-outputs and --new-outputs go together; one is missing')
-    if not 0<o.coverage<1: raise ValueError(f'--coverage must be between 0 and 1, got {o.coverage}')
-    if o.n_boot<0 or o.batch_size<1 or o.limit<1:
-        raise ValueError('--n-boot must be 0 or more, --batch-size and --limit 1 or more')
+    number(o.coverage, '--coverage', 0, 1, '()')
+    whole(o.n_boot, '--n-boot', 0)
+    whole(o.batch_size, '--batch-size', 1)
+    whole(o.limit, '--limit', 1)
     for option in ('known','new','known_outputs','new_outputs'): existing(getattr(o, option), option.replace('_', '-'))
     for option in ('known_outputs','new_outputs'):
         for path in names_in(getattr(o, option)): check_saved(path, option.replace('_', '-'))
@@ -44,10 +46,7 @@ def _check(o):
     check_networks(o.models, o.weights, o.device)
     check_pixels(o.size, o.mean, o.std)
     check_names(o.metrics, predicted_names(), 'accuracy')
-    pairs = len(names_in(o.known_outputs)),len(names_in(o.new_outputs))
-    if pairs[0]!=pairs[1]:
-        raise ValueError('--known-outputs and --new-outputs must name as many files, one a model, in the same order, '
-                         f'got {pairs[0]} and {pairs[1]}')
+    as_many_files({'--known-outputs': names_in(o.known_outputs), '--new-outputs': names_in(o.new_outputs)})
 
 # %% ../../nbs/cli/17_accuracy.ipynb #ffeb2931
 def _array_in(p):
@@ -71,10 +70,8 @@ def _new_set(path, where):
 
 def _known_set(path, where, classes):
     "The labelled images of a path, and what their classes are called"
-    from transfer_metrics.invariance.recipes import one_set
-    s = one_set(path, classes=classes, **where)
-    if s.labels is not None: return s
-    raise ValueError(f'--known {path} must be labelled: a folder for each class, or labels.npy beside data.npy')
+    from transfer_metrics.invariance.recipes import labelled_set
+    return labelled_set(path, '--known', classes=classes, **where)
 
 # %% ../../nbs/cli/17_accuracy.ipynb #1dbb00e3
 class _Material(NamedTuple):
@@ -90,7 +87,7 @@ def _own(o):
     new:dict[str,Any] = {}
     for path in names_in(o.new):
         s = _new_set(path, where)
-        if s.name in new: raise ValueError(f'the names of --new must differ, got {s.name} twice')
+        distinct([*new, s.name], '--new')
         new[s.name] = s
     mean = numbers_in(o.mean, 'mean')
     std = numbers_in(o.std, 'std')
@@ -125,7 +122,7 @@ def _found(a, m, o):
     from transfer_metrics.datasets.folders import describe
     counts = named_counts(m.known.labels, o.known, o.classes)
     found = describe(counts, what='images')
-    if len(counts)<2: raise ValueError(f'--known must hold at least two classes, found {found}')
+    two_classes(counts, '--known', got=found)
     a.found(f'labelled: {found}')
     for k,s in m.new.items(): a.found(f'new: {len(s.images)} images without labels in {k}')
     n = len(m.known.images)+sum(len(s.images) for s in m.new.values())
@@ -141,7 +138,7 @@ def _saved(o, a):
     for known,new in zip(names_in(o.known_outputs), names_in(o.new_outputs), strict=True):
         pairs[Path(known).stem] = Outputs.load(known),Outputs.load(new)
     for k,(told,said) in pairs.items():
-        if told.labels is None: raise ValueError(f'--known-outputs {k} must have labels')
+        with_labels(told.labels, f'--known-outputs {k}')
         for option,out in dict(known=told, new=said).items():
             if out.probs is not None: continue
             raise ValueError(f'--{option}-outputs {k} has no probabilities, which every estimate is made of; '

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from ..checks import training_sizes, whole
 from ..datasets.folders import label_names, n_held_out, picture_counts
 from .common import numbers_in, range_in, read_array
 
@@ -79,9 +80,7 @@ def check_sizes(
     n = training_size(counts, o.limit) if counts else None
     if n is None: return
     some = numbers_in(o.points, 'points', int)
-    if some and not 1<=min(some)<=max(some)<=n:
-        raise ValueError(f'--points must be training sizes from 1 to {n} (samples that are left after the split), '
-                         f'got {o.points}')
+    training_sizes(some, n, '--points')
     at = numbers_in(o.ns, 'ns', int)
     largest = max(some, default=n)
     if at and max(at)>largest:
@@ -104,9 +103,8 @@ def check_loading(
 ) -> None: # Nothing, or `ValueError`
     "Refuse numbers of images, processes and GiB that there cannot be"
     most = 16*(os.cpu_count() or 1)
-    if o.limit<0: raise ValueError(f'--limit must be 0 or more, got {o.limit}')
-    if o.batch_size<1: raise ValueError(f'--batch-size must be 1 or more, got {o.batch_size}')
-    if not 0<=o.workers<=most:
-        raise ValueError(f'--workers must be from 0 to {most}, sixteen for each processor, got {o.workers}')
+    whole(o.limit, '--limit', 0)
+    whole(o.batch_size, '--batch-size', 1)
+    whole(o.workers, '--workers', 0, most)
     if o.memory!=-1 and not 0<=o.memory<math.inf:
         raise ValueError(f'--memory must be 0 or more, or -1 for a quarter of what is free, got {o.memory:g}')

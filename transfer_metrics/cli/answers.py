@@ -16,6 +16,7 @@ from .common import as_options, write
 from .report import Page, figure_html, paragraph, table_html
 from .tables import copied, say, show_table, width
 from ..pages import site
+from ..paths import ends_in
 
 # %% ../../nbs/cli/09_answers.ipynb #b05f025d
 _suffixes = dict(plot=('.png','.svg','.pdf','.jpg'), report=('.html','.htm'), json=('.json',), csv=('.csv',))
@@ -38,10 +39,7 @@ def check_files(
         if options.get(k): _check_place(k, str(options[k]))
     given = {k: str(options[k]) for k in _suffixes if options.get(k)}
     for k,path in given.items():
-        p = Path(path)
-        if p.is_dir(): raise ValueError(f'--{k} must name a file, got the folder {path}')
-        if p.suffix.lower() not in _suffixes[k]:
-            raise ValueError(f'--{k} must name a file that ends in {" or ".join(_suffixes[k])}, got {path}')
+        ends_in(path, f'--{k}', _suffixes[k])
     if len(set(given.values()))<len(given):
         raise ValueError(f'files of results must differ, got {", ".join(f"--{k} {o}" for k,o in given.items())}')
 

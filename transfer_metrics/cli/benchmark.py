@@ -14,7 +14,7 @@ from fastcore.meta import delegates
 from .answers import Answer
 from .common import command
 from .words import estimate_text
-from ..checks import known, whole
+from ..checks import known, one_of, whole
 
 # %% ../../nbs/cli/21_benchmark.ipynb #228365aa
 def benchmark_names() -> list[str]: # As `benchmarks()` has them
@@ -109,8 +109,7 @@ def _check(o):
     from transfer_metrics.datasets.tables import benchmark_rows
     known(o.name, benchmark_names(), 'benchmark', 'transfer-metrics help benchmark')
     there = benchmark_rows(o.name)
-    if o.against and o.against not in there:
-        raise ValueError(f'--against must be one of {", ".join(there)}, got {o.against!r}')
+    if o.against: one_of(o.against, '--against', list(there))
     if o.n_boot!=0: whole(o.n_boot, '--n-boot', 100)
 
 def _next(o, bench):

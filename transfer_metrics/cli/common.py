@@ -7,18 +7,18 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/common.html.md"""
 # %% auto #0
 __all__ = ['commands', 'Command', 'command', 'unnamed', 'write', 'names_in', 'numbers_in', 'range_in', 'as_options', 'read_array',
            'limited', 'share_of', 'saved_outputs', 'own_model', 'as_given', 'looked_at', 'pixels_text', 'random_text',
-           'models_text', 'classifiers', 'one_thread']
+           'models_text', 'check_channels', 'classifiers', 'one_thread']
 
 # %% ../../nbs/cli/02_common.ipynb #88b4bcbf
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
-from textwrap import shorten
 from typing import Any, NamedTuple
+from ..checks import distinct
 from ..model_names import libraries, library_of, told_apart
+from ..paths import present
 
 # %% ../../nbs/cli/02_common.ipynb #dd347b68
 class Command(NamedTuple):
@@ -147,55 +147,20 @@ def saved_outputs(
     "Outputs from files"
     from transfer_metrics.models import Outputs
     paths = [Path(f) for f in files]
-    for p in paths:
-        if not p.exists(): raise ValueError(f'no such file or folder: {p}')
+    for p in paths: present(p)
+    distinct([p.stem for p in paths], '--outputs')
     outs = {p.stem: Outputs.load(p) for p in paths}
-    if len(outs)<len(paths):
-        names = ', '.join(p.stem for p in paths)
-        raise ValueError(f'the names of --outputs must differ, got {names}')
     return {k: share_of(limited(o, limit, seed)) for k,o in outs.items()}
 
 # %% ../../nbs/cli/02_common.ipynb #92ca8334
-def _weights_in(path):
-    "The weights in a file, read without unpickling anything else"
-    import pickle
-    import torch
-    if not Path(path).is_file(): raise ValueError(f'no such file of weights: {path}')
-    try: state = torch.load(path, map_location='cpu', weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError):
-        written = 'torch.save(model.state_dict(), path) writes one'
-        raise ValueError(f'{path} is not a file of weights; {written}') from None
-    return state.get('state_dict', state) if isinstance(state, dict) else state
-
-def _with_weights(model, path):
-    "`model` with the weights in a file"
-    state = _weights_in(path)
-    try:
-        named = {k.removeprefix('module.'): v for k,v in state.items()}
-        model.load_state_dict(named)
-    except (RuntimeError, AttributeError) as e:
-        why = shorten(str(e), 240, placeholder=' ...')
-        raise ValueError(f'the weights in {path} do not fit the model: {why}') from None
-    return model
-
 def own_model(
     spec:str, # `module:function` or `module:function=weights`
     option:str='models', # Which option names it
 ) -> Any: # An `nn.Module`
     "A model of one's own"
-    from importlib import import_module, invalidate_caches
-    from torch import nn
+    from transfer_metrics.adapters import own_network, with_weights
     where,_,weights = spec.partition('=')
-    module,_,name = where.partition(':')
-    here = str(Path.cwd())
-    if here not in sys.path: sys.path.insert(0, here)
-    invalidate_caches()
-    try: make = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as e: raise ValueError(f'--{option} {spec}: {e}') from None
-    model = make()
-    if not isinstance(model, nn.Module):
-        raise ValueError(f'--{option} {spec}: the function must return an nn.Module, got {type(model).__name__}')
-    return _with_weights(model, weights) if weights else model
+    return with_weights(own_network(where, f'--{option}'), weights)
 
 # %% ../../nbs/cli/02_common.ipynb #ebc86333
 def _torchvision(name, weights, norm):
@@ -263,6 +228,14 @@ def models_text(
     "What to mind of the models before their scores are read"
     yield from filter(None, [random_text(names, weights), pixels_text(names, mean)])
 
+def check_channels(
+    mean:Sequence[float], # Of each channel
+    std:Sequence[float], # The same
+) -> None: # Nothing, or `ValueError`
+    "Refuse means and standard deviations of different numbers of channels"
+    if len(mean)==len(std): return
+    raise ValueError(f'--mean and --std must have one number a channel each, got {len(mean)} and {len(std)}')
+
 def classifiers(
     names:str, # torchvision models, `library:NAME` or `module:function=weights`, separated by commas
     weights:str, # Pretrained weights of torchvision models: 'DEFAULT', a name, or 'none'
@@ -273,9 +246,8 @@ def classifiers(
     "Models by name that take images in [0, 1], each with the preprocessing it wants"
     from torch import nn
     from torchvision.transforms import v2
+    check_channels(mean, std)
     norm = [v2.Normalize(mean, std)] if mean else []
-    if len(mean)!=len(std):
-        raise ValueError(f'--mean and --std must have one number a channel each, got {len(mean)} and {len(std)}')
     models:dict[str,Any] = {}
     specs = [k.removeprefix('torchvision:') for k in names_in(names)]
     apart = told_apart(specs, option)

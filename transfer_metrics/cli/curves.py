@@ -14,6 +14,7 @@ from shlex import quote
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
+from ..checks import number, one_of, whole
 from .answers import Answer
 from .common import command, names_in
 from .inputs import check_file, metric_args
@@ -59,7 +60,7 @@ def _two_values(frame, o):
         shown = ', '.join(values[:8])
         raise ValueError(f'--by {o.by} must have two values, without and with transfer, got {len(values)}: {shown}')
     first = o.without or _begins_anew(values)
-    if first not in values: raise ValueError(f'--without must be {" or ".join(values)}, got {first!r}')
+    one_of(first, '--without', values)
     ordered = sorted(values, key=lambda v: v!=first)
     return [_Side(k, frame[told==k].drop(columns=o.by), o.perf) for k in ordered]
 
@@ -165,12 +166,11 @@ _choices = dict(direction=('max','min'), start=('zero','first'))
 
 def _check(o):
     "Refuse what does not go together before anything is read"
-    if o.n_boot<0: raise ValueError(f'--n-boot must be 0 or more, got {o.n_boot}')
-    if not 0<o.coverage<1: raise ValueError(f'--coverage must be between 0 and 1, got {o.coverage}')
+    whole(o.n_boot, '--n-boot', 0)
+    number(o.coverage, '--coverage', 0, 1, '()')
     if o.transfer and not o.base: raise ValueError('give the file of learning without transfer as well')
     for k,among in _choices.items():
-        value = getattr(o, k)
-        if value not in among: raise ValueError(f'--{k} must be {" or ".join(among)}, got {value!r}')
+        one_of(getattr(o, k), f'--{k}', among)
     for path in filter(None, (o.base,o.transfer)): check_file(path, '', _formats)
     two = len(names_in(o.perf))==2
     if o.by and (o.transfer or two or not o.base): raise ValueError('--by is for one file with both curves in a column')

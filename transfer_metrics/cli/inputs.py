@@ -6,22 +6,24 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/inputs.html.md"""
 
 # %% auto #0
 __all__ = ['metric_args', 'digits_models', 'score_names', 'check_names', 'check_enough', 'torchvision_models', 'check_models',
-           'check_device', 'check_file', 'files_in', 'read_file', 'check_rows', 'check_finite', 'configured']
+           'check_device', 'check_file', 'files_in', 'read_file', 'check_rows', 'check_finite', 'one_way',
+           'arrays_with_labels', 'layer_of_models', 'as_many_files', 'with_labels', 'configured']
 
 # %% ../../nbs/cli/13_inputs.ipynb #962cb74d
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sized
 from functools import cache
 from importlib.util import find_spec
 from inspect import signature
 from json import loads
 from pathlib import Path
 from typing import Any
-from ..checks import known
+from ..checks import distinct, finite_rows, known
 from .common import names_in
 from .spreadsheets import read_table
 from ..model_names import check_library, told_apart
+from ..paths import ends_in, present
 
 # %% ../../nbs/cli/13_inputs.ipynb #2f79fcc3
 def _decorated(path, decorator):
@@ -100,8 +102,7 @@ def check_models(
     "Refuse models that there are not, and files of weights"
     for k in names_in(text):
         where,_,weights = k.partition('=')
-        if weights and not Path(weights).is_file():
-            raise ValueError(f'--{option} {where}: no such file of weights: {weights}')
+        if weights: present(weights, f'--{option} {where}', 'file of weights')
         where = where.removeprefix('torchvision:')
         if ':' in where: check_library(where)
         elif there := torchvision_models(): known(where.lower(), there, 'model', 'torchvision.models.list_models()')
@@ -147,9 +148,9 @@ def check_file(
 ) -> Path: # The file
     "Refuse a file that is not there, or of a format that cannot be read"
     p = Path(path)
-    named = f'--{option}: ' if option else ''
-    if p.suffix.lower() not in formats: raise ValueError(f'{named}expected a {" or ".join(formats)} file, got {p}')
-    if not p.is_file(): raise ValueError(f'{named}no such file: {p}')
+    named = f'--{option}' if option else ''
+    ends_in(p, named or 'the argument', formats)
+    present(p, named, 'file')
     if p.suffix.lower()=='.parquet' and not (find_spec('pyarrow') or find_spec('fastparquet')):
         which = f'--{option} {p}' if option else p
         raise ValueError(f'{which}: reading .parquet needs pyarrow: python -m pip install pyarrow, or save the table '
@@ -167,9 +168,8 @@ def files_in(
         name,_,path = o.rpartition('=')
         p = check_file(path, option, formats)
         name = name or p.stem
-        if name in found:
-            raise ValueError(f'the names of --{option} must differ, got {name} twice; give names with --{option} '
-                             f'first={found[name]},second={p}')
+        hint = f'give names with --{option} first={found.get(name)},second={p}'
+        distinct([*found, name], f'--{option}', hint)
         found[name] = p
     return found
 
@@ -234,9 +234,46 @@ def check_finite(
         if o.dtype.kind not in 'biuf': raise ValueError(f'{k} must hold numbers, it holds {o.dtype}')
         if o.ndim!=2: raise ValueError(f'{k} must be [n, d], a row a sample, got shape {o.shape}')
         rows = np.isfinite(o).reshape(len(o), -1).all(axis=1)
-        if rows.all(): continue
-        raise ValueError(f'{k} must be finite, got NaN or infinity, first in row {rows.argmin()}; remove such rows, '
-                         'or the layer that makes them')
+        finite_rows(rows, k)
+
+# %% ../../nbs/cli/13_inputs.ipynb #fa6771df
+def one_way(
+    ways:Mapping[str,Any], # What is given, by the options that give it
+) -> None: # Nothing, or `ValueError`
+    "Refuse data that are given in several ways"
+    given = [k for k,v in ways.items() if v]
+    if len(given)<2: return
+    *some,last = ways
+    raise ValueError(f'give one of {", ".join(some)} or {last}')
+
+def arrays_with_labels(
+    o:Any, # Options `features`, `probs` and `labels`
+) -> None: # Nothing, or `ValueError`
+    "Refuse arrays without labels, and labels alone"
+    if bool(o.features or o.probs)==bool(o.labels): return
+    raise ValueError('--features and --probs go with --labels, a file with one label a sample')
+
+def layer_of_models(
+    o:Any, # Options `layer` and `models`
+) -> None: # Nothing, or `ValueError`
+    "Refuse a layer of files"
+    if o.layer and not o.models: raise ValueError('--layer needs --models: files have their features already')
+
+def as_many_files(
+    given:Mapping[str,Sized], # Files by the option that names them
+) -> None: # Nothing, or `ValueError`
+    "Refuse options that do not name equally many files"
+    counts = [len(v) for v in given.values()]
+    if len(set(counts))<2: return
+    raise ValueError(f'{" and ".join(given)} must name as many files, in the same order, '
+                     f'got {" and ".join(map(str, counts))}')
+
+def with_labels(
+    labels:Any, # Of outputs
+    name:str, # Where they should be
+) -> None: # Nothing, or `ValueError`
+    "Refuse outputs without labels"
+    if labels is None: raise ValueError(f'{name} must have labels')
 
 # %% ../../nbs/cli/13_inputs.ipynb #eba6ab44
 def _defaults(f):
@@ -247,7 +284,7 @@ def _text(value): return ','.join(map(str, value)) if isinstance(value, list) el
 
 def _in_file(path):
     "The options in a JSON file, named as arguments"
-    if not Path(path).is_file(): raise ValueError(f'no such file: {path}')
+    present(path, kind='file')
     try: given = loads(Path(path).read_text())
     except ValueError as e: raise ValueError(f'{path} is not a JSON file: {e}') from None
     if not isinstance(given, dict):

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
+from ..checks import number, whole
 from .accuracy import named_counts
 from .answers import Answer
 from .common import classifiers, command, looked_at, models_text, names_in, numbers_in, one_thread
@@ -21,6 +22,7 @@ from .inputs import check_names, configured
 from .labelled import check_answers, given_images
 from .names import check_images, check_networks, check_pixels, existing, label_free_names
 from .plan import asked, fewer, less, lasting, passes, planned, timed, views
+from ..paths import ends_in
 
 # %% ../../nbs/cli/06_invariance.ipynb #a1689912
 class _Material(NamedTuple):
@@ -62,10 +64,8 @@ def _exterior(o, where):
 def _base(o, where, a):
     "The images that interior sets are made from, and what they hold"
     from transfer_metrics.datasets.folders import describe
-    from transfer_metrics.invariance.recipes import one_set
-    base = one_set(o.images, **where)
-    if base.labels is None:
-        raise ValueError(f'--images {o.images} must be labelled: a folder a class, or labels.npy beside data.npy')
+    from transfer_metrics.invariance.recipes import labelled_set
+    base = labelled_set(o.images, '--images', **where)
     a.found(describe(named_counts(base.labels, o.images), what='images'))
     return base
 
@@ -278,15 +278,14 @@ def invariance(
 def _check(o):
     "Refuse options that make no sense"
     o.images = given_images(o)
-    if o.interior and o.interior<3:
-        raise ValueError(f'--interior must be at least 3 sets to fit a line, got {o.interior}')
-    if o.limit<0 or o.minutes<=0: raise ValueError('--limit must be 0 or more and --minutes above 0')
+    if o.interior: whole(o.interior, '--interior', 3)
+    whole(o.limit, '--limit', 0)
+    number(o.minutes, '--minutes', 0, ends='(]')
     if o.recalculate_results and not o.store:
         raise ValueError('--recalculate-results needs --store, the file of results')
     if o.permutations not in ('','all','three_swaps') and not o.permutations.isdigit():
         raise ValueError(f'--permutations must be all, three_swaps or a number, got {o.permutations!r}')
-    if o.fits and not o.fits.endswith('.csv'):
-        raise ValueError(f'--fits must name a file that ends in .csv, got {o.fits}')
+    if o.fits: ends_in(o.fits, '--fits', ['.csv'])
     if o.models and not o.images:
         raise ValueError('--models needs --images, labelled images from which the interior sets are made')
     if not o.models and any((o.images, o.exterior, o.source, o.train)):

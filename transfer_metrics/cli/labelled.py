@@ -12,12 +12,13 @@ __all__ = ['given_images', 'LabelledImages', 'images_of', 'found_text', 'model_o
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from ..checks import two_classes
 from .common import limited, models_text, names_in, numbers_in, own_model, share_of
 from .amounts import image_counts, label_counts
-from .inputs import check_finite, check_rows, files_in, read_file
+from .inputs import as_many_files, check_finite, check_rows, files_in, one_way, read_file
 from .names import check_dataset, check_images, check_pixels, existing
-from ..datasets.folders import image_names, label_names
 from ..model_names import libraries, library_of, told_apart
+from ..paths import present
 
 # %% ../../nbs/cli/14_labelled.ipynb #47b8182e
 def given_images(
@@ -25,22 +26,19 @@ def given_images(
 ) -> str: # A path, or the name of a data set of torchvision; '' for none
     "Where the labelled images are, under whichever name that was given"
     given = [k for k in (o.images,o.dataset,o.npy) if k]
-    if len(given)>1: raise ValueError('give one of --images, --dataset and --npy')
-    if o.npy and not Path(o.npy).is_dir(): raise ValueError(f'--npy: no such folder: {o.npy}')
+    one_way({'--images': o.images, '--dataset': o.dataset, '--npy': o.npy})
+    if o.npy: present(o.npy, '--npy', 'folder')
     check_dataset(o.dataset)
     return given[0] if given else ''
 
 def _arrays_in(path):
     "Images and labels of an .npz file, or of a .npy file with its labels beside it"
     import numpy as np
+    from transfer_metrics.invariance.exterior import npz_pair
     from transfer_metrics.invariance.recipes import one_set
-    from transfer_metrics.store import npz_first
-    if path.suffix!='.npz':
-        s = one_set(path)
-        return s.images,np.asarray(s.labels)
-    found = npz_first(path, image_names),npz_first(path, label_names)
-    if any(o is None for o in found): raise ValueError(f'--images {path} must hold arrays called images and labels')
-    return found
+    if path.suffix=='.npz': return npz_pair(path, '--images')
+    s = one_set(path)
+    return s.images,np.asarray(s.labels)
 
 class LabelledImages(NamedTuple):
     "Where labelled images lie, and how models of one's own want them"
@@ -107,7 +105,7 @@ def found_text(
     from transfer_metrics.datasets.folders import class_counts, describe
     counts = data if isinstance(data, dict) else class_counts(data)
     found = describe(counts, what=what)
-    if len(counts)<2: raise ValueError(f'at least two classes are needed; found {found}')
+    two_classes(counts, f'the {what}', got=found)
     return found
 
 def _store(folder, name, told):
@@ -234,9 +232,7 @@ def paired_files(
     "Files of each model by name; features and probabilities under the same names, or in the same order"
     files = {k: files_in(text, k) for k,text in given.items() if text}
     names,*others = map(list, files.values())
-    if others and len(others[0])!=len(names):
-        raise ValueError('--probs and --features must name as many files, in the same order, '
-                         f'got {len(others[0])} and {len(names)}')
+    as_many_files({f'--{k}': o for k,o in files.items()})
     shared = [name for name in names if others and name in others[0]]
     if shared and len(shared)<len(names):
         raise ValueError('--probs and --features must have the same names, or none in common to go by their order; '

@@ -12,15 +12,17 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from fastcore.meta import delegates
+from ..checks import number, one_of, whole
 from .answers import Answer
 from .amounts import check_sizes, digits_counts, label_counts, saved_counts
 from .common import as_given, command, names_in, numbers_in, saved_outputs, unnamed, write
-from .inputs import metric_args
+from .inputs import layer_of_models, metric_args, one_way
 from .labelled import LabelledImages, found_text, given_arrays, given_outputs, images_of
 from .labelled import model_outputs
 from .names import check_networks, check_saved
 from .plan import time_told
 from .words import estimate_text, need_words
+from ..paths import ends_in
 
 # %% ../../nbs/cli/05_loss_data.ipynb #f8f25607
 def _own(o): return bool(o.features or o.outputs or o.models)
@@ -99,15 +101,15 @@ because the loss is still above."""
 
 def _check_data(o):
     "Refuse data that do not go together, and names and files that there are not"
-    if sum(map(bool, (o.features,o.outputs,o.models)))>1:
-        raise ValueError('give one of --features with --labels, --outputs, or --models with --images')
+    ways = {'--features with --labels': o.features, '--outputs': o.outputs, '--models with --images': o.models}
+    one_way(ways)
     if bool(o.features)!=bool(o.labels):
         raise ValueError('give --features and --labels, or neither for the embedded digits')
     if bool(o.models)!=bool(o.images or o.dataset or o.npy):
         raise ValueError('--models goes with one of --images, --dataset and --npy, such as --models resnet18 --images '
                          'pictures, where pictures holds a folder of images for each class')
-    if o.limit<0: raise ValueError(f'--limit must be 0 or more, got {o.limit}')
-    if o.layer and not o.models: raise ValueError('--layer needs --models: files have their features already')
+    whole(o.limit, '--limit', 0)
+    layer_of_models(o)
     check_networks(o.models, o.weights, o.device)
     if o.models: images_of(o).check()
     for path in names_in(o.outputs): check_saved(path)
@@ -120,29 +122,24 @@ def _counts(o, given):
 
 def _check_training(o):
     "Refuse numbers that nothing can be trained with"
-    if o.n_points<1 or o.n_seeds<1 or o.batch_size<1 or o.train_steps<0:
-        raise ValueError('--n-points, --n-seeds and --batch-size must be 1 or more, --train-steps 0 or more')
-    if o.lr<0: raise ValueError(f'--lr must be above 0, or 0 for the usual rate, got {o.lr}')
-    if min(numbers_in(o.hidden, 'hidden', int), default=1)<1:
-        raise ValueError(f'--hidden must be sizes of 1 and more, got {o.hidden}')
+    for k in 'n_points','n_seeds','batch_size': whole(getattr(o, k), f'--{k}'.replace('_', '-'), 1)
+    whole(o.train_steps, '--train-steps', 0)
+    number(o.lr, '--lr', 0)
+    for size in numbers_in(o.hidden, 'hidden', int): whole(size, '--hidden', 1)
 
 def _check(o):
     "Refuse options, names and files that there are not, before anything is computed; what files of features hold"
     for k,among in _choices.items():
-        value = getattr(o, k)
-        if value not in among: raise ValueError(f'--{k} must be {", ".join(among)}, got {value!r}')
+        one_of(getattr(o, k), f'--{k}', among)
     _check_data(o)
     _check_training(o)
     numbers_in(o.points, 'points', int)
-    if min(numbers_in(o.epsilons, 'epsilons'), default=0)<0:
-        raise ValueError(f'--epsilons must be losses of 0 and more, got {o.epsilons}')
-    at = numbers_in(o.ns, 'ns', int)
-    if at and min(at)<1: raise ValueError(f'--ns must be training sizes of 1 and more, got {o.ns}')
+    for loss in numbers_in(o.epsilons, 'epsilons'): number(loss, '--epsilons', 0)
+    for size in numbers_in(o.ns, 'ns', int): whole(size, '--ns', 1)
     for k in 'curve','latex':
         ending = dict(curve='.csv', latex='.tex')[k]
         path = getattr(o, k)
-        if path and not path.endswith(ending):
-            raise ValueError(f'--{k} must name a file that ends in {ending}, got {path}')
+        if path: ends_in(path, f'--{k}', [ending])
     given = given_arrays(dict(features=o.features), o.labels) if o.features else None
     if o.points or o.ns: check_sizes(o, _counts(o, given))
     return given

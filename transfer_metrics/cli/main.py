@@ -16,7 +16,7 @@ from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from urllib.error import URLError
-from ..checks import known
+from ..checks import known, whole
 from .common import as_options, commands
 from .inputs import configured
 from .parser import parser_of
@@ -55,7 +55,7 @@ def _parse(name, args):
     "Keyword arguments for the command `name`"
     options = vars(_parser(name, args).parse_args(args))
     seed = options.get('seed', 0)
-    if seed<0: raise ValueError(f'--seed must be 0 or more, got {seed}')
+    whole(seed, '--seed', 0)
     return options
 
 # %% ../../nbs/cli/01_main.ipynb #f728359f

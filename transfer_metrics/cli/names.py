@@ -17,10 +17,11 @@ from collections.abc import Collection
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from ..checks import known
-from .common import names_in, numbers_in
+from ..checks import known, number, two_classes, whole
+from .common import check_channels, names_in, numbers_in
 from .inputs import check_device, check_models, metric_args
 from ..model_names import libraries
+from ..paths import present
 
 # %% ../../nbs/cli/19_names.ipynb #45c8752a
 _streams = {'probs','logits','source_probs','source_labels'} # what a model says about images as they are
@@ -98,7 +99,7 @@ def existing(
         there = [k.lower() for k in dataset_names()]
         if may_be and (path.lower() in there or not there): continue
         also = ', and no data set of torchvision' if may_be else ''
-        raise ValueError(f'--{option}: no such file or folder{also}: {path}')
+        present(path, f'--{option}', f'file or folder{also}')
 
 def check_dataset(
     name:str, # Of a torchvision data set, in any case; '' for none
@@ -131,7 +132,7 @@ def check_saved(
 ) -> None: # Nothing, or `ValueError`
     "Refuse outputs that are not there, and files of another kind"
     p = Path(path)
-    if not p.exists(): raise ValueError(f'no such file or folder: {path}')
+    present(p)
     if p.is_dir() or p.suffix=='.npz': return
     arrays = '; arrays of other kinds are for --features and --probs, with --labels' if option=='outputs' else ''
     raise ValueError(f'--{option} {path}: expected an .npz file or a folder that Outputs.save wrote{arrays}')
@@ -159,9 +160,9 @@ def check_images(
     bare = [k for k,n in counts.items() if not n]
     if bare and len(bare)<len(counts) and not empty:
         raise ValueError(f'--{option} {path}: there are no images in {", ".join(bare)}; remove the folder, or fill it')
-    if len(counts)-len(bare)>1: return
+    filled = [k for k in counts if k not in bare]
     found = describe(counts, what='images')
-    raise ValueError(f'--{option} {path}: at least two classes are needed, a folder of images for each; found {found}')
+    two_classes(filled, f'--{option} {path}', 'a folder of images for each', found)
 
 def check_pixels(
     size:int, # Side of the images, 0 as they are
@@ -169,12 +170,11 @@ def check_pixels(
     std:str, # The same
 ) -> None: # Nothing, or `ValueError`
     "Refuse sizes, means and standard deviations that no image can have, and those that do not go together"
-    if size<0: raise ValueError(f'--size must be 0 or more, got {size}')
+    whole(size, '--size', 0)
     means = numbers_in(mean, 'mean')
     stds = numbers_in(std, 'std')
-    if len(means)!=len(stds):
-        raise ValueError(f'--mean and --std must have one number a channel each, got {len(means)} and {len(stds)}')
-    if any(o<=0 for o in stds): raise ValueError(f'--std must be numbers above 0, got {std}')
+    check_channels(means, stds)
+    for o in stds: number(o, '--std', 0, ends='()')
 
 def check_networks(
     models:str, # Names of torchvision models, `library:NAME` or `module:function=weights`, separated by commas

@@ -9,19 +9,21 @@ __all__ = ['rank']
 
 # %% ../../nbs/cli/03_rank.ipynb #3ec7ad73
 from math import isnan
-from pathlib import Path
 from types import SimpleNamespace
 from fastcore.meta import delegates
+from ..checks import one_of
 from .amounts import check_loading
 from .answers import Answer
 from .intervals import interval_words, show_p_best, with_ends
 from .common import as_given, as_options, command, names_in, saved_outputs, share_of
-from .inputs import check_enough, check_names, score_names
+from .inputs import arrays_with_labels, check_enough, check_names, layer_of_models, one_way
+from .inputs import score_names
 from .labelled import LabelledImages, found_in, given_arrays, given_outputs, images_of
 from .labelled import model_outputs, run_device
 from .names import check_networks, check_saved
 from .tables import told
 from .words import accuracy_words, caution_lines, estimate_text, ranking_words
+from ..paths import a_folder
 
 # %% ../../nbs/cli/03_rank.ipynb #58473200
 def _halves(outs, seed):
@@ -188,20 +190,16 @@ def _check(o):
     "Refuse what does not go together, and names and files that there are not; returns what files of arrays hold"
     check_loading(o)
     arrays = o.probs or o.features
-    if sum(map(bool, (o.models,o.outputs,arrays)))>1:
-        raise ValueError('give one of --models, --outputs, or --probs and --features with --labels')
-    if arrays and not o.labels:
-        raise ValueError('--probs and --features need --labels, a file with one label a sample')
+    one_way({'--models': o.models, '--outputs': o.outputs, '--features and --probs with --labels': arrays})
+    arrays_with_labels(o)
     if o.retrain and o.probs and not o.features:
         raise ValueError('--retrain needs --features: a head is trained on features, --probs have none')
-    if o.labels and not arrays: raise ValueError('--labels needs --features or --probs, files of the same samples')
     if (o.dataset or o.images or o.npy) and not o.models:
         raise ValueError('--dataset, --images and --npy need --models, such as --models resnet18,mobilenet_v3_small')
     if o.store and not o.models: raise ValueError('--store needs --models: files have what models say already')
-    if Path(o.store or '.').is_file(): raise ValueError(f'--store must be a folder, got the file {o.store}')
-    if o.layer and not o.models: raise ValueError('--layer needs --models: files have their features already')
-    if o.shrinkage not in ('','none','ledoit_wolf'):
-        raise ValueError(f'--shrinkage must be ledoit_wolf or none, got {o.shrinkage!r}')
+    if o.store: a_folder(o.store, '--store')
+    layer_of_models(o)
+    if o.shrinkage: one_of(o.shrinkage, '--shrinkage', ('ledoit_wolf','none'))
     check_names(o.metrics, score_names(), 'rank')
     if arrays: check_enough(o.metrics, [k for k in ('features','probs') if getattr(o, k)])
     check_networks(o.models, o.weights, o.device)

@@ -11,11 +11,12 @@ __all__ = ['study']
 from pathlib import Path
 from types import SimpleNamespace
 from fastcore.meta import delegates
+from ..checks import number, whole
 from .amounts import check_classes, digits_counts, image_counts, label_counts, saved_counts
 from .answers import Answer
 from .common import as_given, as_options, command, looked_at, models_text, names_in, one_thread
 from .common import range_in
-from .inputs import check_enough, check_names, digits_models, score_names
+from .inputs import check_enough, check_names, digits_models, score_names, with_labels
 from .labelled import found_text, given_arrays, given_images
 from .names import check_choices, check_images, check_networks, check_pixels, check_saved
 from .names import existing
@@ -47,7 +48,7 @@ def _draw(experiment, o, m):
     "Tasks from the labels of the data, by the recipe and the options"
     from transfer_metrics.experiments.recipes import recipe_tasks, study_labels
     labels,held = study_labels(m.sources, m.data, m.test)
-    if labels is None: raise ValueError('--outputs must have labels')
+    with_labels(labels, '--outputs')
     options = dict(test=o.test if held is None else held, digits=not own_data(o))
     return recipe_tasks(experiment, labels, n_tasks=o.tasks, seed=o.seed, **options, **_sizes(o))
 
@@ -138,14 +139,11 @@ _every_method = 'retrain_head','fine_tune','from_scratch','meta_transfer'
 def _check_numbers(o):
     "Refuse numbers that an experiment cannot be done with"
     few = 2 if o.experiment in ('selection','convergence') else 3
-    why = '' if few==2 else ' for a correlation'
-    if o.tasks and o.tasks<few:
-        raise ValueError(f'--tasks must be {few} or more{why} (or 0: as many as usual), got {o.tasks}')
-    if o.levels<1 or o.batch_size<1 or o.epochs<0:
-        raise ValueError(
-            f'--levels and --batch-size must be 1 or more, --epochs 0 or more; got {o.levels}, {o.batch_size} and '
-            f'{o.epochs}')
-    if not 0<o.test<1: raise ValueError(f'--test must be a share between 0 and 1, got {o.test}')
+    if o.tasks: whole(o.tasks, '--tasks', few)
+    whole(o.levels, '--levels', 1)
+    whole(o.batch_size, '--batch-size', 1)
+    whole(o.epochs, '--epochs', 0)
+    number(o.test, '--test', 0, 1, '()')
 
 def _counts(o):
     "Samples by class, `None` where they are known only after loading"

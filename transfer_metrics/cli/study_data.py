@@ -9,7 +9,9 @@ __all__ = ['StudyData', 'study_images', 'own_data', 'check_sources', 'study_data
 
 # %% ../../nbs/cli/23_study_data.ipynb #9f41baed
 from typing import Any, NamedTuple
+from ..checks import whole
 from .common import classifiers, names_in, numbers_in, saved_outputs
+from .inputs import arrays_with_labels, as_many_files, one_way
 from .labelled import given_outputs
 
 # %% ../../nbs/cli/23_study_data.ipynb #974695ae
@@ -33,9 +35,7 @@ def _saved(o):
     outs = saved_outputs(names_in(o.outputs), o.limit, o.seed)
     held = saved_outputs(names_in(o.test_outputs), 0)
     if not held: return StudyData(outs, None, None, None)
-    if len(held)!=len(outs):
-        raise ValueError('--test-outputs must have a file for each of --outputs, in the same order, '
-                         f'got {len(held)} for {len(outs)}')
+    as_many_files({'--outputs': outs, '--test-outputs': held})
     pairs = zip(outs.values(), held.values(), strict=True)
     return StudyData(dict(zip(outs, pairs, strict=True)), None, None, None)
 
@@ -76,14 +76,14 @@ def check_sources(
     "Refuse options that do not go together"
     if bool(o.models)!=bool(o.images):
         raise ValueError('--models needs --images, labelled images to draw tasks from, and --images needs --models')
-    if bool(o.features or o.probs)!=bool(o.labels):
-        raise ValueError('--features and --probs go with --labels, a file with one label a sample')
-    if sum(map(bool, (o.models,o.outputs,o.labels)))>1:
-        raise ValueError('give one of --outputs, --models with --images, or --features and --probs with --labels')
+    arrays_with_labels(o)
+    ways = {'--outputs': o.outputs, '--models with --images': o.models,
+            '--features and --probs with --labels': o.labels}
+    one_way(ways)
     if o.sources and own_data(o):
         raise ValueError('--sources chooses embedded models, it does not go with --outputs, --features or --models')
     if o.probs and not o.features: raise ValueError('--probs goes with --features, which new heads are trained on')
-    if o.limit<0: raise ValueError(f'--limit must be 0 or more, got {o.limit}')
+    whole(o.limit, '--limit', 0)
     if o.limit and not own_data(o): raise ValueError('--limit is for data of your own, it needs --models or --outputs')
     without_outputs = o.test_outputs and not o.outputs
     without_images = (o.test_images or o.train_images) and not o.images

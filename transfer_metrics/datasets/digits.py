@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
+from ..checks import known
 from ..progress import tqdm
 from ..models import draw_weights
 from ..store import Checkpoint, fingerprint
@@ -160,7 +161,7 @@ def digits_source_task(
     name:str, # Name of a model in `digits_zoo`
 ) -> DigitsTask: # Training and test images in `float64`, with their labels
     "The source task of a model of `digits_zoo`"
-    if name not in _sources: raise ValueError(f'`name` must be one of {", ".join(_sources)}, got {name!r}')
+    known(name, _sources, 'digits model', 'digits_sources')
     x,y,where = _dealt()
     n = len(where['source_train'])
     own = torch.cat([where['source_train'], where['source_test']])
@@ -276,7 +277,7 @@ def digits_zoo(
     if names is None: names = _sources
     wanted = [names] if isinstance(names, str) else list(names)
     for k in wanted:
-        if k not in _sources: raise ValueError(f'`names` must be among {", ".join(_sources)}, got {k!r}')
+        known(k, _sources, 'digits model', 'digits_sources')
     threads = torch.get_num_threads()
     bar = tqdm(wanted, desc='digits zoo', unit='model', delay=1, disable=not progress)
     try:

@@ -18,10 +18,11 @@ import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import Dataset
-from ..checks import known
+from ..checks import known, one_of
 from ..core import ArrayLike
 from ..containers import as_images
 from .folders import refuse_parts
+from ..paths import present
 from ..samples import stratified_subset
 
 # %% ../../nbs/datasets/02_images.ipynb #b733b178
@@ -114,7 +115,7 @@ def load_images(
     (torch.Size([3, 6, 8]), 0)
     """
     import torchvision
-    if not Path(folder).is_dir(): raise ValueError(f'`folder` must be an existing folder, got {folder}')
+    present(folder, 'folder', 'folder')
     refuse_parts(folder)
     try: data = torchvision.datasets.ImageFolder(folder, _preprocess(transform, weights), loader=_opened_rgb)
     except FileNotFoundError as e:
@@ -221,8 +222,7 @@ def load_dataset(
     cls = there.get(name.lower())
     if cls is None: known(name, [c.__name__ for c in there.values()], 'data set')
     ps = _parameters(cls)
-    if 'train' in ps and split not in ('train','test'):
-        raise ValueError(f"`split` of {cls.__name__} must be 'train' or 'test', got {split!r}")
+    if 'train' in ps: one_of(split, 'split', ('train','test'))
     transform = _preprocess(transform, weights)
     options = dict(root=root, split=split, transform=transform, download=download)
     options['train'] = split=='train'

@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
+from ..checks import one_of
 from ..registry import result_frame
 if TYPE_CHECKING: from transfer_metrics.learning_curves.curve import Curve
 
@@ -27,7 +28,7 @@ def cifar101_predictions(
     version:str='v6', # Version of CIFAR-10.1: 'v6' (2,000 images, balanced) or 'v4' (2,021 images)
 ) -> Predictions: # Of 30 models on CIFAR-10 (source) and CIFAR-10.1 (target)
     "Answers of 30 CIFAR-10 classifiers, published with [CIFAR-10.1](https://github.com/modestyachts/CIFAR-10.1)"
-    if version not in ('v4','v6'): raise ValueError(f"`version` must be 'v4' or 'v6', got {version!r}")
+    one_of(version, 'version', ('v4','v6'))
     file = files('transfer_metrics.datasets')/'cifar101_predictions.npz'
     with file.open('rb') as f, np.load(f) as z:
         names = pd.Index(z['names'], name='model')
@@ -41,7 +42,7 @@ def digits_curves(
 ) -> tuple['Curve','Curve']: # `base` and `transfer`: accuracy, 20 sizes from 0 to 590, 8 runs each
     "Measured learning curves of a small network on handwritten digits, from scratch and pretrained"
     from transfer_metrics.learning_curves.curve import Curve
-    if which not in ('noisy','disjoint'): raise ValueError(f"`which` must be 'noisy' or 'disjoint', got {which!r}")
+    one_of(which, 'which', ('noisy','disjoint'))
     with (files('transfer_metrics.datasets')/f'digits_{which}.csv').open() as f: df = pd.read_csv(f)
     base = df[df.task=='base']
     transfer = df[df.task=='transfer']

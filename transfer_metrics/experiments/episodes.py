@@ -11,7 +11,7 @@ __all__ = ['EpisodeSizes', 'episode_sizes', 'check_episodes', 'draw_episode', 'E
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 import numpy as np
-from ..checks import whole
+from ..checks import fewest_most, whole
 from ..core import ArrayLike
 from .tasks import Task, class_positions, generator
 
@@ -21,14 +21,6 @@ class EpisodeSizes(NamedTuple):
     classes:tuple[int,int] # Fewest and most classes
     per_class:tuple[int,int] # Fewest and most support samples of a class
     queries:int # Query samples of each class
-
-def _pair(v, name, least):
-    "A number, or (fewest, most), as a pair"
-    if np.ndim(v)==0: v = v,v
-    if len(v)==2:
-        lo,hi = (whole(o, name, least) for o in v)
-        if lo<=hi: return lo,hi
-    raise ValueError(f'`{name}` must be a number or a pair (fewest, most), got {v!r}')
 
 def episode_sizes(
     classes:int|tuple, # Number of classes, or fewest and most
@@ -40,8 +32,8 @@ def episode_sizes(
     >>> episode_sizes(classes=5, per_class=(1, 10), queries=10)
     EpisodeSizes(classes=(5, 5), per_class=(1, 10), queries=10)
     """
-    ways = _pair(classes, 'classes', 2)
-    shots = _pair(per_class, 'per_class', 1)
+    ways = fewest_most(classes, 'classes', 2)
+    shots = fewest_most(per_class, 'per_class', 1)
     return EpisodeSizes(ways, shots, whole(queries, 'queries', 1))
 
 def check_episodes(

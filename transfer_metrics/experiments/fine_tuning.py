@@ -23,7 +23,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 from ..progress import tqdm
 from .. import __version__
-from ..checks import instance, number, whole
+from ..checks import instance, number, two_classes, whole
 from ..containers import pixels
 from ..core import as_labels, as_tensor
 from ..models import logits_of
@@ -203,7 +203,7 @@ def _transfer(model, train, test, forget, *, seed, layer, device, checkpoint, pr
     like = next(model.parameters())
     a = coded(train, 'train')
     b = coded(test, 'test', classes=a.classes)
-    if len(a.classes)<2: raise ValueError(f'`train` must have at least two classes, got only {a.classes[0]!r}')
+    two_classes(a.classes, 'train')
     at = torch.device(like.device if device is None else device)
     name = 'from scratch' if forget else 'fine-tune'
     with torch.random.fork_rng([at] if at.type=='cuda' else []):

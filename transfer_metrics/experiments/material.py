@@ -13,9 +13,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 import numpy as np
-import pandas as pd
 import torch
 from torch import nn
+from ..checks import by_name, distinct, enough, two_classes
 from .fine_tuning import labelled
 from .tasks import Task
 from ..models import Outputs, outputs
@@ -32,7 +32,7 @@ class TaskFacts(NamedTuple):
 def _check_task(t, sizes):
     "Refuse a task that cannot be learned or judged; `sizes` are training samples of each class"
     start = f'`tasks`: {t.name} must'
-    if len(sizes)<2: raise ValueError(f'{start} have at least two classes, got {len(sizes)}')
+    two_classes(t.classes, f'`tasks`: {t.name}')
     if not sizes.all():
         absent = t.classes[sizes.argmin()]
         raise ValueError(f'{start} have training samples of each of its classes, got none of {absent!r}')
@@ -65,10 +65,8 @@ def all_facts(
 ) -> list[TaskFacts]: # In the same order
     "Facts of all tasks"
     facts = [task_facts(t, labels, test) for t in tasks]
-    if not facts: raise ValueError('`tasks` must hold at least one task, got none')
-    names = pd.Series([t.name for t in tasks])
-    twice = names[names.duplicated()]
-    if len(twice): raise ValueError(f'`tasks` must have a different name each, got {twice.iloc[0]!r} twice')
+    enough(len(facts), 1, 'tasks', 'task')
+    distinct([t.name for t in tasks], 'tasks')
     return facts
 
 # %% ../../nbs/experiments/13_material.ipynb #421c0d19
@@ -161,9 +159,7 @@ def _same_labels(source, ref, whose):
 
 def _check_sources(sources, data):
     "Refuse what is no mapping of sources, and data that lacks one of them"
-    if not isinstance(sources, Mapping) or not sources:
-        got = type(sources).__name__ if sources else 'none'
-        raise ValueError(f'`sources` must be a dict of at least one model by name, got {got}')
+    by_name(sources, 'sources')
     if not isinstance(data, Mapping): return
     missing = set(sources)-set(data)
     if missing: raise ValueError(f'`data` must have an entry for each source, it has none for {min(missing)!r}')

@@ -21,6 +21,7 @@ from .material import Source
 from .retrain_head import retrain_heads
 from .tasks import Task
 from ..model_selection.ranking import score_models
+from ..model_selection.scoring import refuse_lacking
 from ..plots import name_of
 from ..store import error_text
 
@@ -123,7 +124,7 @@ class Heads(NamedTuple):
     ) -> Iterator[tuple]: # `(kind, epoch, value, seconds)`
         "Accuracy on each of some tasks"
         train,test = self.source.outputs()
-        if train.features is None: raise ValueError('needs `features`, which these outputs do not have')
+        if train.features is None: refuse_lacking(['features'], train)
         data = self.source.data
         judged = None
         if test is not None: judged = self._features(test),data.test_labels

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from ..progress import tqdm
 from .. import __version__
-from ..checks import number, one_of, whole
+from ..checks import enough, number, one_of, two_classes, whole
 from ..core import ArrayLike, as_tensor
 from ..store import Checkpoint, fingerprint
 from .episodes import check_episodes, draw_episode, episode_sizes
@@ -124,7 +124,7 @@ def adapt(self:CNAPs,
     "A classifier for a task, from one look at a few examples"
     s = coded(support, 'support')
     c = len(s.classes)
-    if c<2: raise ValueError(f'`support` must have at least two classes, got only {s.classes[0]!r}')
+    two_classes(s.classes, 'support')
     every = torch.arange(len(s))
     x,y = s.batch(every, next(self.parameters()))
     with torch.no_grad():
@@ -196,7 +196,7 @@ def _episode_loss(learner, data, e):
 def _meta_sources(data, sizes):
     "Samples of one or more data sets, each with its positions by class"
     given = data if isinstance(data, list) else [data]
-    if not given: raise ValueError('`data` must hold at least one data set, got none')
+    enough(len(given), 1, 'data', 'data set')
     sources = []
     for o in given:
         s = coded(o, 'data')

@@ -14,11 +14,12 @@ from copy import deepcopy
 from functools import partial
 import torch
 from torch import Tensor, nn
-from ..checks import near
+from ..checks import some_images
 from ..containers import pixels
 from ..core import ArrayLike, as_tensor
 from ..models import features_seen, frozen, tapped
 from .few_shot_heads import channel_statistics
+from ..reading import called_layer, known_layer
 
 # %% ../../nbs/experiments/10_modulation.ipynb #ae4a639a
 def film(
@@ -45,14 +46,6 @@ def _modules(model):
     "All modules by name, also by a second name"
     return dict(model.named_modules(remove_duplicate=False))
 
-def _refuse_unknown(names, known):
-    "Refuse the name of a layer that is not there, and say which are"
-    for name in names:
-        if name in known: continue
-        close = near(name, known, 5, alike=.4)
-        last = [o for o in known if o][-5:]
-        raise ValueError(f'`layers`: the model has no layer {name!r}; did you mean one of {close or last}?')
-
 def film_layers(
     model:nn.Module, # Any network
     layers:Sequence[str]|str|None=None, # Names; `None` is each `BatchNorm`, or without those each convolution
@@ -64,8 +57,8 @@ def film_layers(
     """
     if layers is not None:
         names = [layers] if isinstance(layers, str) else list(layers)
-        _refuse_unknown(names, _modules(model))
-        return names
+        there = _modules(model)
+        return [known_layer(k, there) for k in names]
     for kinds in _norms,_convolutions:
         found = [k for k,m in model.named_modules() if isinstance(m, kinds)]
         if found: return found
@@ -126,7 +119,7 @@ def layer_outputs(
     hooks = {k: partial(_keep, found, k) for k in layers}
     with torch.no_grad(), _hooked(model, hooks): model(x)
     for k in layers:
-        if k not in found: raise ValueError(f'`layers`: {k!r} was not called in the forward pass')
+        called_layer(k, k in found)
         for o in found[k]:
             if isinstance(o, Tensor) and o.ndim>1: continue
             raise ValueError(f'`layers`: {k!r} must give a tensor [n, channels, ...], got {type(o).__name__}')
@@ -190,8 +183,7 @@ class Modulated(nn.Module):
         "Images in the type and on the device of the backbone; bytes become numbers in [0, 1]"
         x = as_tensor(x, 'images')
         at = next(self.backbone.parameters())
-        if x.ndim<2 or not len(x):
-            raise ValueError(f'`images` must be [n, channels, ...] with at least one image, got shape {tuple(x.shape)}')
+        some_images(x, shape='[n, channels, ...]')
         return pixels(x, dtype=at.dtype).to(at)
 
     def statistics(self,

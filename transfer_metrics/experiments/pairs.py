@@ -11,7 +11,7 @@ __all__ = ['unit_columns', 'series_columns', 'study_frame', 'name_list', 'in_nat
 import math
 from collections.abc import Iterable
 import pandas as pd
-from ..checks import columns, one_of
+from ..checks import columns, enough, one_of
 from ..registry import registry
 
 # %% ../../nbs/experiments/12_pairs.ipynb #546f9237
@@ -37,10 +37,8 @@ def name_list(
 
 def _check_names(names, there, kind, arg):
     "Refuse a name that no row has"
-    for name in names:
-        if name in there: continue
-        known = ', '.join(there) or f'none, there are no rows of the kind {kind}'
-        raise ValueError(f'`{arg}` must be one of {known}; got {name!r}')
+    enough(len(there), 1, 'frame', f'row of the kind {kind!r}')
+    for name in names: one_of(name, arg, there)
 
 def _named_rows(frame, kind, names, arg):
     "Rows of one kind with the names, one for each unit and name"

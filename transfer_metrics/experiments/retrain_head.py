@@ -18,7 +18,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 from ..progress import tqdm
-from ..checks import number
+from ..checks import enough, number, same_width, two_classes
 from ..core import ArrayLike, Labels, as_features, as_labels
 from ..linalg import power2
 from ..logistic import head, share_right, solve_heads, standardised, warn_unsettled
@@ -55,8 +55,7 @@ def _check_training(x, C, test, name='test'):
     if not isinstance(test, (tuple,list)) or len(test)!=2:
         raise ValueError(f'`{name}` must be a pair (features, labels), got {type(test).__name__}')
     t = as_features(test[0], f'{name} features').to(x.device)
-    if t.shape[1]!=x.shape[1]:
-        raise ValueError(f'`{name} features` must have {x.shape[1]} columns as `features` have, got {t.shape[1]}')
+    same_width(t, f'features of `{name}`', x.shape[1])
     return t,as_labels(test[1], f'{name} labels', n=len(t), device=x.device, measured=True)
 
 def in_classes(
@@ -88,7 +87,7 @@ def retrain_head(
     start = time.perf_counter()
     x = as_features(features)
     y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
-    if len(classes)<2: raise ValueError(f'`labels` must have at least two classes, got only {classes[0]!r}')
+    two_classes(classes, 'labels')
     t,own = _check_training(x, C, test)
     k = power2(x)
     z,t = standardised(x.double()*k, t.double()*k)
@@ -149,9 +148,7 @@ def _rows(task, data):
         got = f'{i.min()} to {i.max()}' if len(i) else 'none'
         raise ValueError(f'`tasks`: {task.name} must have positions from 0 to {n-1} in `{k}`, got {got}')
     classes,codes = np.unique(data.y[a], return_inverse=True)
-    if len(classes)<2:
-        raise ValueError(f'`tasks`: {task.name} must have at least two classes among its training samples, '
-                         f'got {len(classes)}')
+    two_classes(classes, f'`tasks`: {task.name}')
     place = np.full(max(data.y.max(), data.truth.max())+2, -1)
     place[classes] = np.arange(len(classes))
     return a,codes,b,place[data.truth[b]],len(classes)
@@ -188,7 +185,7 @@ def retrain_heads(
     x = as_features(features)
     tasks = list(tasks)
     y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
-    if not tasks: raise ValueError('`tasks` must hold at least one task, got none')
+    enough(len(tasks), 1, 'tasks', 'task')
     odd = [o.name for o in tasks if o.separate!=(test is not None)]
     if odd:
         wanted = 'given: the tasks are' if test is None else 'None: the tasks are not'

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
-from ..checks import whole
+from ..checks import fewest_most, two_classes, whole
 from ..core import ArrayLike, as_labels
 from ..containers import rows
 
@@ -224,23 +224,15 @@ class Tasks(Sequence):
 # %% ../../nbs/experiments/01_tasks.ipynb #980c511e
 def _class_range(classes, c):
     "Fewest and most classes of a task, out of `c`"
-    if np.ndim(classes)==0: classes = (classes,classes)
-    if len(classes)!=2: raise ValueError(f'`classes` must be a number or a pair (fewest, most), got {classes!r}')
-    lo,hi = classes
-    lo = whole(lo, 'classes', 2)
-    hi = c if hi is None else whole(hi, 'classes', 2)
-    if lo<=hi<=c: return lo,hi
-    raise ValueError(f'`classes` must be a pair (fewest, most) of at most the {c} classes that the labels have, '
-                     f'got {tuple(classes)!r}')
+    lo,hi = fewest_most(classes, 'classes', 2, c)
+    if hi<=c: return lo,hi
+    raise ValueError(f'`classes` must be at most {c}, so many have the labels, got {classes!r}')
 
 def _random_sizes(imbalance, per_class):
     "Fewest and most samples of a class"
     if per_class is not None:
         raise ValueError('`per_class` must be None where `imbalance` gives the sizes of classes, (fewest, most)')
-    if len(imbalance)!=2: raise ValueError(f'`imbalance` must be a ratio or a pair (fewest, most), got {imbalance!r}')
-    lo,hi = (whole(o, 'imbalance', 1) for o in imbalance)
-    if lo>hi: raise ValueError(f'`imbalance` must be (fewest, most), got {imbalance!r}')
-    return lo,hi
+    return fewest_most(imbalance, 'imbalance', 1)
 
 def _check_sizes(train, per_class, imbalance):
     "Whether every class has the samples that it may be asked for; `imbalance` as `_sizes` takes it"
@@ -290,7 +282,7 @@ def random_tasks(
     (12, 4)
     """
     groups = class_positions(labels)
-    if len(groups)<2: raise ValueError(f'`labels` must have at least two classes, got only {next(iter(groups))!r}')
+    two_classes(groups, 'labels')
     train,held,separate = _parts(groups, test, seed)
     imbalance = _check_sizes(train, per_class, imbalance)
     limits = _class_range(classes, len(groups))

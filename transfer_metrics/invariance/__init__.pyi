@@ -5,6 +5,7 @@ from .accuracy_fit import plot_fit as plot_fit
 from .agreement_on_the_line import agreement_line as agreement_line
 from .agreement_on_the_line import agreement_on_the_line as agreement_on_the_line
 from .atc import atc as atc
+from .atc import how_sure as how_sure
 from .confidence import as_columns as as_columns
 from .confidence import average_confidence as average_confidence
 from .confidence import doc as doc
@@ -47,6 +48,7 @@ from .evaluation import digits_domains as digits_domains
 from .evaluation import DigitsDomains as DigitsDomains
 from .evaluation import evaluate as evaluate
 from .exterior import exterior_domain as exterior_domain
+from .exterior import npz_pair as npz_pair
 from .fits import best_metrics as best_metrics
 from .fits import fit_scores as fit_scores
 from .fits import line_estimates as line_estimates
@@ -89,6 +91,7 @@ from .prices import Cleared as Cleared
 from .prices import handed_out as handed_out
 from .recipes import fit_heads as fit_heads
 from .recipes import labelled_images as labelled_images
+from .recipes import labelled_set as labelled_set
 from .recipes import one_set as one_set
 from .recipes import plot_fits as plot_fits
 from .report import label_free_report as label_free_report

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from .. import stats
-from ..checks import number, one_of
+from ..checks import finite_rows, number, one_of
 from ..core import ArrayLike, as_tensor, like
 from .lines import classical_interval, fit_lines, on_lines, resampled_interval
 from ..plots import axes as axes_of, meaning, style
@@ -80,8 +80,7 @@ def _given(x, name='metric'):
     "Numbers of any shape in float64"
     t = as_tensor(x, name).cpu()
     v = t.double().numpy()
-    bad = v[~np.isfinite(v)]
-    if bad.size: raise ValueError(f'`{name}` must be finite, got {bad[0]}')
+    finite_rows(np.isfinite(v).ravel(), name)
     return v
 
 def _like(v, x):

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 import torch
 from torch import Tensor
-from ..core import ArrayLike, as_matrix, as_tensor, check_simplex, chunks, exact_labels
+from ..core import ArrayLike, as_matrix, as_tensor, check_labels, check_simplex, chunks, exact_labels
 from ..registry import metric
 from ..state import by_mean
 
@@ -100,8 +100,7 @@ def as_columns(
     "Labels as column numbers of a matrix `[n, k]`; anything else is a `ValueError`"
     t = as_tensor(labels, name)
     exact_labels(t, name)
-    if t.ndim!=1: raise ValueError(f'`{name}` must be one label a sample, shape [n], got shape {tuple(t.shape)}')
-    if len(t)!=n: raise ValueError(f'`{name}` must have one entry for each of the {n} rows of `{of}`, got {len(t)}')
+    check_labels(t, name, n)
     y = t.double()
     bad = ~((y>=0) & (y<k) & (y==y.floor()))
     if bad.any():

@@ -8,14 +8,13 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/domains.htm
 __all__ = ['ImageSet', 'Domain', 'stored_images', 'class_numbers', 'floats', 'by_chunks', 'interior_domain']
 
 # %% ../../nbs/invariance/10_domains.ipynb #39e19484
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from ..checks import known, whole
+from ..checks import distinct, known, some_images, whole
 from ..core import ArrayLike, as_tensor
 from .transforms import recipe
 from ..containers import pixels
@@ -42,9 +41,7 @@ class Domain(Sequence):
     ):
         self.names = tuple(map(str, names))
         self._load = load
-        counts = Counter(self.names)
-        twice = [k for k,n in counts.items() if n>1]
-        if twice: raise ValueError(f'`names` must be different for each set, got {min(twice)!r} more than once')
+        distinct(self.names, 'the sets')
 
     def __len__(self): return len(self.names)
 
@@ -80,10 +77,7 @@ def stored_images(
 ) -> Tensor: # `uint8`, or floating point in [0, 1], shape `[n, c, h, w]`
     "Images as a tensor, checked to be bytes or to lie in [0, 1]"
     x = as_tensor(images, name)
-    if x.ndim!=4 or not x.numel():
-        hint = '; images[:, None] adds a channel' if x.ndim==3 else ''
-        got = f'{tuple(x.shape)}{hint}'
-        raise ValueError(f'`{name}` must be [n, c, h, w] with at least one image, got shape {got}')
+    some_images(x, name)
     if x.dtype==torch.uint8: return x
     if not x.is_floating_point():
         raise ValueError(f'`{name}` must be uint8, or floating point in [0, 1], got {x.dtype}')

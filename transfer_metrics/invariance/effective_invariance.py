@@ -56,7 +56,7 @@ def effective_invariance(
     p = as_probs(probs)
     q = as_probs(probs_t, 'probs_t')
     if p.shape!=q.shape:
-        raise ValueError(f'`probs_t` must have the shape of `probs`, {tuple(p.shape)}, got {tuple(q.shape)}')
+        raise ValueError(f'`probs` and `probs_t` must have one shape, got {tuple(p.shape)} and {tuple(q.shape)}')
     return like(invariance_of(answers(p), answers(q.to(p.device))), probs)
 
 # %% ../../nbs/invariance/02_effective_invariance.ipynb #75211c2a

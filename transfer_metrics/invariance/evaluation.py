@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 from torch import nn
 from ..progress import tqdm
-from ..checks import instance, known, whole
+from ..checks import by_name, distinct, enough, instance, known, whole
 from ..datasets.digits import digits_source_task, digits_task, digits_zoo
 from ..models import Outputs, forward
 from ..registry import result_frame
@@ -119,9 +119,7 @@ def _check_given(what, given, models, more=''):
 
 def _check_jobs(models, source, heads, options):
     "Refuse models, sources, heads and options that make no sense"
-    if not isinstance(models, Mapping) or not models:
-        got = type(models).__name__ if models else 'none'
-        raise ValueError(f'`models` must be a dict of at least one model by name, got {got}')
+    by_name(models, 'models')
     _check_given('source', source, models, ', or an ImageSet with labels')
     _check_given('heads', heads, models)
     if isinstance(source, ImageSet) and source.labels is None:
@@ -178,8 +176,7 @@ def _items(jobs, domain, book, wanted, here):
     seen:set[str] = set()
     for data in domain:
         instance(data, 'domain', ImageSet, 'image sets, ImageSet(name, images, labels), not images or a loader')
-        if data.name in seen:
-            raise ValueError(f'`domain` must have a different name for each set, got {data.name!r} twice')
+        if data.name in seen: distinct([data.name, data.name], 'the sets')
         seen.add(data.name)
         keys.look(data)
         for j in jobs:
@@ -252,7 +249,7 @@ def evaluate(
     sets = tqdm(domain, desc='image sets', unit='set', disable=not progress)
     items = _items(jobs, sets, book, wanted, executor is None)
     book.run(_measure, items, executor=executor, unit='image set')
-    if not wanted: raise ValueError('`domain` must have at least one image set, got none')
+    enough(len(wanted), 1, 'domain', 'image set')
     return result_frame(_found(jobs, wanted, book))
 
 # %% ../../nbs/invariance/14_evaluation.ipynb #cc80f9aa

@@ -11,7 +11,7 @@ __all__ = ['LabelFree', 'of_images', 'label_free_metrics', 'heads_by_task', 'wan
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
-from ..checks import known
+from ..checks import enough, known
 from ..registry import Metric, registry, resolve, resolve_all
 from .atc import atc
 from .confidence import as_columns
@@ -85,7 +85,7 @@ def _lacking(name, need):
 def _names(metrics):
     "The metrics asked for, at least one"
     names = metrics.split(',') if isinstance(metrics, str) else list(metrics)
-    if not names: raise ValueError('`metrics` must name at least one metric, got none')
+    enough(len(names), 1, 'metrics', 'metric')
     return [k.strip() for k in names]
 
 def wanted_metrics(

@@ -10,10 +10,10 @@ __all__ = ['mano']
 # %% ../../nbs/invariance/08_mano.ipynb #2e24f819
 import torch
 from torch import Tensor
-from ..checks import number, same_width
+from ..checks import finite_rows, number, same_width
 from ..core import ArrayLike, as_matrix, chunks
 from ..registry import metric
-from ..state import State, some_samples
+from ..state import State, same_size, some_samples
 
 # %% ../../nbs/invariance/08_mano.ipynb #488308cd
 def _polynomial(q:Tensor, floor:bool) -> Tensor:
@@ -61,10 +61,7 @@ class _ManoState(State):
         if self.n: same_width(q, 'logits', self.k)
         sums = q.new_zeros(3, dtype=torch.float64)
         for s in chunks(q):
-            bad = ~q[s].isfinite().all(1)
-            if bad.any():
-                row = s.start+int(bad.nonzero()[0])
-                raise ValueError(f'`logits` must be finite, got NaN or infinity, first in row {row}')
+            finite_rows(q[s].isfinite().all(1), 'logits', s.start)
             sums += _mano_sums(q[s], self.p, self.floor)
         self.sums = self.sums.to(q.device)+sums
         self.n += len(q)
@@ -72,8 +69,7 @@ class _ManoState(State):
         return self
 
     def merge(self, other):
-        if self.n and other.n and self.k!=other.k:
-            raise ValueError(f'states must have equally many classes, got {self.k} and {other.k}')
+        if self.n and other.n: same_size(self.k, other.k, 'classes')
         self.sums = self.sums+other.sums.to(self.sums.device)
         self.n += other.n
         self.k = self.k or other.k

@@ -17,7 +17,7 @@ from ..checks import one_of, same_width
 from ..core import ArrayLike, as_probs, chunks
 from ..linalg import add_gram, symmetric
 from ..registry import metric
-from ..state import State
+from ..state import State, some_samples
 
 # %% ../../nbs/invariance/04_nuclear_norm.ipynb #9a3313b6
 def _largest(n, k, how):
@@ -93,7 +93,7 @@ class NuclearNorm(State):
         normalize:str|None='', # As in `nuclear_norm`; by default as the state was made
     ) -> float: # What `nuclear_norm` gives for all samples at once
         "The norm of what has been added so far"
-        if not self.n: raise ValueError('no `probs` have been added yet, the norm of nothing is not defined')
+        some_samples(self.n)
         how = self.normalize if normalize=='' else normalize
         return self.sum()/_largest(self.n, self.worked_in().shape[1], how)
 

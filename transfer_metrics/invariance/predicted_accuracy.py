@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import nn
+from ..checks import enough
 from ..core import ArrayLike
 from ..estimators import is_estimator, network_in
 from ..models import Outputs, forward
@@ -43,8 +44,8 @@ def _unlabelled(model, data):
 def _by_name(models):
     "Models by name"
     if isinstance(models, Mapping):
-        if models: return dict(models)
-        raise ValueError('`model` must have at least one model, got none')
+        enough(len(models), 1, 'model', 'model')
+        return dict(models)
     if isinstance(models, nn.Module) or is_estimator(models): return {type(models).__name__: models}
     if isinstance(models, str): return {models: None}
     kind = type(models).__name__
@@ -55,8 +56,8 @@ def _sets(new):
     "New sets by name"
     if isinstance(new, ImageSet): return {new.name: new}
     if not isinstance(new, Mapping): return {'new': new}
-    if new: return dict(new)
-    raise ValueError('`new` must have at least one set, got none')
+    enough(len(new), 1, 'new', 'set')
+    return dict(new)
 
 # %% ../../nbs/invariance/26_predicted_accuracy.ipynb #11dd1341
 def _along_the_line(known, new, labels):

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import pad
+from ..paths import ends_in, present
 from ..progress import tqdm
 from ..checks import number, one_of, whole
 from ..core import ArrayLike, as_features, like
@@ -82,7 +83,7 @@ class TransformHead:
     ) -> Path: # `path`
         "Write to `path`, atomically and without pickle"
         path = Path(path)
-        if path.suffix!='.npz' or path.is_dir(): raise ValueError(f'`path` must be an .npz file, got {path}')
+        ends_in(path, 'path', ['.npz'])
         arrays:dict[str,Any] = {k: np.array(getattr(self, k)) for k in _saved}
         with atomic(path) as scratch: np.savez(scratch, **arrays)
         return path
@@ -92,7 +93,7 @@ class TransformHead:
         path:str|Path, # What `save` wrote
     ) -> Self: # The same head
         "Read what `save` wrote"
-        if not Path(path).is_file(): raise ValueError(f'`path` must be a saved head, but {path} does not exist')
+        present(path, 'path', 'file')
         there = npz_names(path)
         missing = [k for k in _saved if k not in there]
         if missing: raise ValueError(f'{path} is not a saved head, it lacks {", ".join(missing)}')

@@ -14,16 +14,14 @@ from functools import partial
 from itertools import permutations as orders
 import numpy as np
 import torch
-from ..checks import whole
+from ..checks import some_images, whole
 from ..core import ArrayLike, as_tensor, like
 
 # %% ../../nbs/invariance/01_views.ipynb #6bb5308f
 def _images(images, name='images'):
     "`images` as a tensor, checked to be a batch of images"
     t = as_tensor(images, name)
-    if t.ndim!=4 or not t.numel():
-        raise ValueError(f'`{name}` must be [n, c, h, w] with at least one image, got shape {tuple(t.shape)}')
-    return t
+    return some_images(t, name)
 
 # %% ../../nbs/invariance/01_views.ipynb #9ecb8311
 def rotate(

@@ -12,7 +12,7 @@ import warnings
 from typing import NamedTuple
 import numpy as np
 import pandas as pd
-from ..checks import columns, instance
+from ..checks import columns, enough, instance
 from ..core import ArrayLike, as_tensor
 
 # %% ../../nbs/learning_curves/08_runs.ipynb #2b9c03cb
@@ -38,7 +38,7 @@ def _without_nan(n, perf):
     points = np.concatenate([[], *either])
     total = len(points)
     missing = np.isnan(points).sum()
-    if not total: raise ValueError('`perf` is empty, at least one point is needed')
+    enough(total, 1, 'perf', 'point')
     if missing==total: raise ValueError(f'`perf` has no number at any n, all of the {total} points are NaN')
     if missing:
         text = f'{missing} of {total} points are dropped because they are NaN'

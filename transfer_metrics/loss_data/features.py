@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
+from ..checks import enough, one_label_each
 from ..progress import tqdm
 from ..core import as_features, as_tensor
 from .sampling import Whitening
@@ -75,7 +76,8 @@ def _samples(x, y, name):
         x = _Arrays(x)
         y = x.labels
     parts = _by_name(x, name)
-    if not parts or not all(map(len, parts.values())): raise ValueError(f'`{name}` is empty')
+    fewest = min(map(len, parts.values()), default=0)
+    enough(fewest, 1, name, 'sample')
     samples = {k: Samples.of(v, prepare=_as_is) for k,v in parts.items()}
     return samples,y
 
@@ -153,10 +155,7 @@ def _check_functions(fns, several):
 def _check_features(res, labels, name, computed):
     "Refuse features that are not finite, or not as many as labels"
     for k,v in res.items():
-        if len(v)!=len(labels):
-            of = f' of {k!r}' if k else ''
-            raise ValueError(f'`{name}` must have one label a sample, got {len(v)} samples{of} '
-                             f'and {len(labels)} labels')
+        one_label_each(len(v), labels, f'{name}[{k!r}]' if k else name)
         called = 'representation' if computed else name
         if k: called = f'representation {k!r}'
         if v.is_floating_point(): as_features(v.flatten(1), called)
@@ -281,7 +280,5 @@ def read_lazily(
             pass
     rows = np.arange(len(one))
     features = LazyFeatures(one, fn, rows)
-    n = len(features)
-    if n!=len(labels):
-        raise ValueError(f'`{name}` must have one label a sample, got {n} samples and {len(labels)} labels')
+    one_label_each(len(features), labels, name)
     return {'': features},labels

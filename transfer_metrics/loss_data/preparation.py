@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
+from ..checks import two_classes
 from ..core import as_features, as_labels, same_order
 from .features import LazyFeatures, lent, read_features, read_lazily
 from .sampling import Whitening, fit_whitening, split_rows, whitening_kind
@@ -67,7 +68,7 @@ def encode(
     labels = _joined(y, y_val)
     codes,classes = as_labels(labels)
     c = len(classes)
-    if c<2: raise ValueError(f'`y` must have at least two labels, got {classes[0]} alone')
+    two_classes(classes, 'y')
     if keep and _are_numbers_below(classes, keep):
         c = int(classes.max())+1
         numbers = labels.astype(np.int64)

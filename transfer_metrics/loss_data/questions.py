@@ -30,8 +30,7 @@ def _sizes(ns):
     if v.ndim!=1 or not len(v):
         raise ValueError(f'`ns` must be one or more training sizes, got shape {v.shape}; '
                          'for the largest size leave it out')
-    for n in v[~(v>=1)]:
-        raise ValueError(f'`ns` must be 1 or more, got {n:.12g}')
+    for n in v: number(float(n), 'ns', 1)
     return v
 
 def _tolerances(epsilons):
@@ -67,8 +66,7 @@ def _from_labels(labels, n_classes):
     if labels is None: return n_classes,None
     train,val = labels if _is_pair(labels) else (labels,labels)
     classes = {*as_labels(train).classes,*as_labels(val, measured=True).classes}
-    if n_classes is not None and n_classes<len(classes):
-        raise ValueError(f'`n_classes` must be at least the {len(classes)} classes of `labels`, got {n_classes}')
+    if n_classes is not None: whole(n_classes, 'n_classes', len(classes))
     return n_classes or len(classes),(train,val)
 
 # %% ../../nbs/loss_data/19_questions.ipynb #c3638b8a

@@ -18,6 +18,7 @@ from ..checks import number
 from .curve import jackknife_t, loss_curves
 from .metrics import metrics_table
 from .questions import positions
+from ..paths import ends_in
 from ..plots import axes, style
 from ..store import atomic
 
@@ -92,10 +93,7 @@ _formats:dict[str,dict] = {'.pdf': {'CreationDate': None}, '.png': {}, '.svg': {
 
 def _figure_path(path):
     "`path` if its ending says how to write a figure"
-    path = Path(path)
-    if path.suffix.lower() in _formats: return path
-    known = ', '.join(_formats)
-    raise ValueError(f'`save_path` must end in {known}, got {str(path)!r}')
+    return ends_in(path, 'save_path', _formats)
 
 def _save_figure(fig, path):
     "Write `fig` to `path`, atomically"

@@ -17,7 +17,7 @@ from itertools import chain
 import numpy as np
 import torch
 from torch import Tensor, nn
-from ..checks import number, whole
+from ..checks import finite_rows, number, two_classes, whole
 from ..core import ArrayLike, as_labels, as_tensor
 from ..linalg import principal
 from ..models import frozen
@@ -127,10 +127,7 @@ def training_inputs(
     if len(t)<2 or not t.shape[1]:
         shape = tuple(as_tensor(x).shape)
         raise ValueError(f'`x` must hold at least two inputs to learn from, shape [n, ...], got shape {shape}')
-    bad = (~t.isfinite()).any(1)
-    if bad.any():
-        first = int(bad.nonzero()[0])
-        raise ValueError(f'`x` must be finite, got NaN or infinity, first in input {first}')
+    finite_rows(t.isfinite().all(1), 'x')
     if (t==t[0]).all(): raise ValueError(f'`x` must hold different inputs to learn from, got {len(t)} times the same')
     return t
 
@@ -163,9 +160,8 @@ def noisy_labels(
     codes,classes = as_labels(y, 'y')
     number(p_corrupt, 'p_corrupt', 0, 1)
     c = len(classes)
-    if c<2: raise ValueError(f'`y` must hold at least two classes, or none could be wrong; got only {classes[0]!r}')
-    whole(n_features, 'n_features', 1)
-    if n_features<c: raise ValueError(f'`n_features` must be at least the number of classes, {c}, got {n_features}')
+    two_classes(classes, 'y', 'none could be wrong')
+    whole(n_features, 'n_features', c)
     try: place = classes.argsort().argsort()
     except TypeError: place = np.arange(c)
     true = place[codes.cpu().numpy()]
@@ -188,7 +184,7 @@ def noisy_label_entropy(
     0.308
     """
     number(p_corrupt, 'p_corrupt', 0, 1)
-    if c<2: raise ValueError(f'`c` must be at least 2 classes, got {c}')
+    whole(c, 'c', 2)
     kept = 1-p_corrupt
     loss = 0.
     if kept: loss -= kept*math.log(kept)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from ..checks import number, one_of, whole
+from ..checks import enough, number, one_of, training_sizes, whole
 from ..core import ArrayLike, as_labels, as_tensor, chunks
 from ..datasets.folders import n_held_out
 from ..linalg import Moments, centred, mean_shift, mean_variance
@@ -81,13 +81,9 @@ def _own_points(points, n_max):
     "Sizes that the caller wants, checked"
     if isinstance(points, (range,set,map,filter)): points = list(points)
     p = as_tensor(points, 'points').double().flatten().numpy(force=True)
-    if not len(p): raise ValueError('`points` must name at least one training size, got none')
-    is_enough = np.rint(p)<=n_max
-    good = (p>=.5) & is_enough
-    if good.all(): return p
-    bad = [f'{v:g}' for v in p[~good]]
-    raise ValueError(f'`points` must be training sizes from 1 to {n_max} '
-                     f'(samples that are left after the split), got {", ".join(bad[:5])}')
+    enough(len(p), 1, 'points', 'training size')
+    training_sizes(p, n_max, 'points')
+    return p
 
 def _spaced_points(n_max, n_points, sampling_type):
     "Sizes from 1 to `n_max`, not rounded"

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from ..progress import tqdm
-from ..checks import number, whole
+from ..checks import number, two_classes, whole
 from ..core import ArrayLike, as_labels
 from .representations import TorchRepr, flat_inputs, numpy_wrap_torch, training_inputs
 from ..models import draw_weights
@@ -87,7 +87,7 @@ def supervised_repr(
     _check_training(epochs, batch_size, lr, hidden)
     n,k = t.shape
     codes,classes = as_labels(y, 'y', n=n)
-    if len(classes)<2: raise ValueError(f'`y` must hold at least two classes to tell apart, got only {classes[0]!r}')
+    two_classes(classes, 'y')
     g = torch.Generator().manual_seed(seed)
     with torch.device('meta'):
         features = _mlp(k, *hidden, d)

@@ -28,7 +28,6 @@ from .kept import scores_in as scores_in
 from .kept import will_look as will_look
 from .layers import best_layer as best_layer
 from .layers import plot_layers as plot_layers
-from .naming import distinct as distinct
 from .naming import named_models as named_models
 from .point_names import name_points as name_points
 from .ranking import agreement as agreement
@@ -56,6 +55,7 @@ from .scoring import doubt_of as doubt_of
 from .scoring import job_items as job_items
 from .scoring import lacking as lacking
 from .scoring import n_parameters as n_parameters
+from .scoring import refuse_lacking as refuse_lacking
 from .scoring import score_job as score_job
 from .scoring import ScoreJob as ScoreJob
 from .scoring import takes_classes as takes_classes

@@ -11,7 +11,7 @@ __all__ = ['aggregate']
 from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
-from ..checks import known, number, one_of
+from ..checks import enough, known, number, one_of
 from ..registry import result_frame
 from .tables import direction, places, score_table, static
 
@@ -50,7 +50,7 @@ def _chosen(scores, metrics):
     for k in names: known(k, w.columns, 'score in `metrics`')
     if not names:
         raise ValueError('`scores` has no score but the baseline or an earlier consensus; name some in `metrics`')
-    if len(w)<2: raise ValueError(f'`scores` must have at least two models, got {len(w)}')
+    enough(len(w), 2, 'scores', 'models')
     signs = [direction(k) for k in names]
     return w[names].astype(float)*signs
 

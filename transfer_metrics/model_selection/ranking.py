@@ -23,7 +23,7 @@ import pandas as pd
 from ..progress import tqdm
 from .. import stats
 from ..cautions import counted, saturated, sizes
-from ..checks import number, one_of
+from ..checks import distinct, enough, number, one_of
 from ..containers import leaves_out
 from ..distributed import agreed, gather, shared
 from ..models import Outputs, random_kept
@@ -37,7 +37,7 @@ from .groups import uncertainty, with_intervals
 from .scoring import ScoreJob, alone, caution_of, count_of, doubt_of, takes_classes
 from .kept import folder_of, scores_in, will_look
 from .scoring import job_items, n_parameters, score_job
-from .naming import distinct, named_models
+from .naming import named_models
 from .tables import direction, is_baseline, places, score_table, static
 
 # %% ../../nbs/model_selection/01_ranking.ipynb #59598c03
@@ -183,7 +183,8 @@ def score_models(
     images = SharedImages(memory, among=workers(executor) if executor else 1)
     options = dict(kwargs, more=more, images=images)
     jobs = [ScoreJob(name, m, loader, fs, **options) for name,m in named.items()]
-    distinct(chain.from_iterable(job.layers for job in jobs))
+    called = chain.from_iterable(job.layers for job in jobs)
+    distinct(called, 'models')
     names = 'model','data','metric'
     if more: book = Book(scores_in(store), _parts, names=names, same=['left'], whole=_whole, resume=resume)
     else: book = Book(scores_in(store), _columns, names=names, resume=resume)
@@ -222,7 +223,7 @@ def _refuse_one_class_of_all(outs, fs):
     for o in outs.values():
         if isinstance(o, Exception) or o.labels is None: continue
         s = sizes(gather(counted({'labels': o.labels})))
-        if s.c_t==1: raise ValueError(f'`labels` must be of two classes or more to compare models, got one: {s}')
+        enough(s.c_t, 2, 'labels', 'classes')
 
 def score_shards(
     outs:Mapping[str,Outputs|Exception], # What each model says about this process's samples, or why it failed

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Mapping
 import numpy as np
 import pandas as pd
-from ..checks import known, number
+from ..checks import enough, known, number
 from .consensus import aggregate
 from .tables import direction, places, score_table, static
 from ..stats import Estimate
@@ -60,7 +60,7 @@ def _scores_of(scores, metric):
     values = table[name]*direction(name)
     left_out = list(values.index[values.isna()])
     values = values.dropna()
-    if len(values)<2: raise ValueError(f'`scores` must have {name} of two models or more, got {len(values)}')
+    enough(len(values), 2, 'scores', f'models with {name}')
     if left_out:
         without = ', '.join(map(repr, left_out))
         warnings.warn(f'no {name} of {without}: left out, and the probabilities are for the others', stacklevel=3)

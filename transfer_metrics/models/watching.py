@@ -14,11 +14,11 @@ from itertools import chain
 from typing import Any
 import numpy as np
 from torch import Tensor, nn
-from ..checks import near
 from ..containers import batch_labels
 from ..logits import logits_in
 from .saved import host_array
 from ..pooling import features_last, pooled
+from ..reading import called_layer, known_layer
 
 # %% ../../nbs/models/03_watching.ipynb #997e3741
 def watched_modules(
@@ -28,10 +28,7 @@ def watched_modules(
     "The modules to watch by name: `layer`, or every linear layer"
     mods = dict(model.named_modules(remove_duplicate=False))
     if layer is None: return {k: m for k,m in mods.items() if isinstance(m, nn.Linear)}
-    if layer in mods: return {layer: mods[layer]}
-    last = list(mods)[-5:]
-    close = near(layer, mods, 5, alike=.4) or last
-    raise ValueError(f'model has no layer {layer!r}; did you mean one of {close}?')
+    return {layer: mods[known_layer(layer, mods)]}
 
 @contextmanager
 def tapped(
@@ -93,7 +90,7 @@ def features_seen(
     layer:str|None=None, # Which layer it was put on
 ) -> Tensor: # Features, shape `[n, d]`
     "Features of one batch, from what `tapped` has seen in the forward pass"
-    if not seen and layer is not None: raise ValueError(f'layer {layer!r} was not called in the forward pass')
+    if layer is not None: called_layer(layer, bool(seen))
     if not seen:
         leaves = [k for k,m in model.named_modules() if k and not any(m.children())]
         raise ValueError('no nn.Linear was called, so the features are not known: '

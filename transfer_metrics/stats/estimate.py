@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 import numpy as np
+from ..checks import number
 
 # %% ../../nbs/stats/02_estimate.ipynb #4000b117
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def t_interval(
 ) -> tuple: # Lower and upper ends, in the shape of `value`; NaN where there is none
     "Student's $t$ interval"
     from scipy.special import stdtrit
-    if not 0<coverage<1: raise ValueError(f'`coverage` must be between 0 and 1, got {coverage}')
+    number(coverage, 'coverage', 0, 1, '()')
     df = np.asarray(df)
     t = stdtrit(np.maximum(df, 1), (1+coverage)/2)
     half = np.where(df>=1, t, np.nan)*error

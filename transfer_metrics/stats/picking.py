@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 import numpy as np
-from ..checks import one_of
+from ..checks import one_of, whole
 from ..core import ArrayLike
 from .correlations import pearson, row_sums, spearman_at, with_open_end
 from .estimate import Estimate
@@ -109,15 +109,11 @@ def _pick_at(name, k):
         return lambda counts: at(counts)[name,k]
     return of
 
-def _check_k(k, m):
-    if isinstance(k, bool) or not isinstance(k, (int,np.integer)) or not 1<=k<=m:
-        raise ValueError(f'`k` must be an integer from 1 to the number of models, {m}, got {k!r}')
-
 def _pick(name, scores, accuracy, k, **options):
     "Interval of a method of `_Draws`"
     s,a = model_numbers('accuracy', scores=scores, accuracy=accuracy)
     m = len(s)
-    _check_k(k, m)
+    k = whole(k, 'k', 1, m)
     at = _pick_at(name, k)
     return resample(at(s, a), m, **options)
 
@@ -208,8 +204,7 @@ def all_statistics(
     """
     s,a = model_numbers('accuracy', scores=scores, accuracy=accuracy)
     m = len(s)
-    ks = list(ks)
-    for k in ks: _check_k(k, m)
+    ks = [whole(k, 'k', 1, m) for k in ks]
     if ks: _check_ratio(a)
     options:dict[str,Any] = dict(n_boot=n_boot, coverage=coverage, seed=seed)
     ranked = {name: at(s, a) for name,at in _ranked.items()}

@@ -11,6 +11,7 @@ __all__ = ['drawn', 'drawn_rows', 'enough_resamples', 'check_resampling', 'resam
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 import numpy as np
+from ..checks import enough, number, one_of, whole
 from ..core import ArrayLike
 from ..progress import tqdm
 from .estimate import Estimate, from_resamples
@@ -52,14 +53,11 @@ def check_resampling(
     n_boot:int|None, # Number of resamples
     coverage:float, # Nominal coverage
     interval:str, # Kind of interval
-) -> None: # Nothing, or `ValueError`
+) -> int|None: # `n_boot`
     "Raise a `ValueError` for options of a bootstrap that it cannot have"
-    if interval not in ('expanded','percentile','bca'):
-        raise ValueError(f"`interval` must be 'expanded', 'percentile' or 'bca', got {interval!r}")
-    if not 0<coverage<1: raise ValueError(f'`coverage` must be between 0 and 1, got {coverage}')
-    if n_boot is None: return
-    if isinstance(n_boot, bool) or not isinstance(n_boot, (int,np.integer)) or n_boot<0:
-        raise ValueError(f'`n_boot` must be an integer, 0 or more, got {n_boot!r}')
+    one_of(interval, 'interval', ('expanded','percentile','bca'))
+    number(coverage, 'coverage', 0, 1, '()')
+    return None if n_boot is None else whole(n_boot, 'n_boot', 0)
 
 def _pieces(sizes, n_boot, at_once, seed, bar) -> Iterator[list[np.ndarray]]:
     "Counts of each group for at most `at_once` resamples at a time, each group with a generator of its own"
@@ -108,7 +106,7 @@ def resample(
     progress:bool=False, # Show a bar if it takes more than two seconds
 ) -> Any: # An `Estimate`, or a dict of them by name as `f` returns one
     "Bootstrap of any statistic that can be computed from how often each unit is drawn"
-    check_resampling(n_boot, coverage, interval)
+    n_boot = check_resampling(n_boot, coverage, interval)
     sizes = [int(units)] if isinstance(units, (int,np.integer)) else list(units)
     n = min(sizes)
     if n_boot is None: n_boot = enough_resamples(n)
@@ -159,7 +157,7 @@ def bootstrap_interval(
     given = {f'arrays[{i}]': o for i,o in enumerate(arrays)}
     names,data = aligned(**given)
     m = len(data[0])
-    if not m: raise ValueError('`arrays` must have at least one row, got none')
+    enough(m, 1, 'arrays', 'row')
     order = canonical(*data, names=names)
     ordered = [o[order] for o in data]
     at = on_rows(f, ordered, vectorized)

@@ -14,9 +14,9 @@ import io
 import os
 import re
 from collections.abc import Iterable
-from pathlib import Path
 import numpy as np
 import pandas as pd
+from ..paths import a_file
 
 # %% ../../nbs/store/01_rows.ipynb #d4cc963e
 def _parse(line, kinds):
@@ -55,10 +55,9 @@ class RowStore:
         path:str|os.PathLike, # The file; made when the first results are written
         columns:dict[str,type], # Kind of each column: `int`, `float` or `str`; a column `key` comes after them
     ):
-        self.path = Path(path)
+        self.path = a_file(path, 'store')
         self.columns = dict(columns)
         self.header = ','.join([*columns,'key'])
-        if self.path.is_dir(): raise ValueError(f'`store` must be a file, got the folder {path}')
         if self.path.exists(): self._check()
         else: self.path.parent.mkdir(parents=True, exist_ok=True)
 

@@ -8,13 +8,12 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/baseli
 __all__ = ['linear_probe']
 
 # %% ../../nbs/transferability/13_baselines.ipynb #cdb57113
-import math
 from collections.abc import Iterator
 from typing import NamedTuple
-import numpy as np
 import torch
 from torch import Tensor
 from ..answers import fold_answers
+from ..checks import enough, number, one_of, whole
 from ..core import ArrayLike, as_features, as_labels, chunks
 from ..folds import all_but, dealt, members, part_moments, sample_keys, standard
 from ..linalg import Moments, add_segments, centred, eigenpairs, inverse_std, mean_shift, power2
@@ -163,11 +162,9 @@ def _probe_credit(features, labels, *, folds=5, head='ridge', ridge=None, seed=0
     "Credit of each sample, judged by a head of other samples, shape `[n]`"
     x = as_features(features)
     y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
-    if head not in ('ridge','logistic'): raise ValueError(f"`head` must be 'ridge' or 'logistic', got {head!r}")
-    if ridge is not None and not 0<ridge<math.inf:
-        raise ValueError(f'`ridge` must be positive or None, got {ridge}')
-    if len(x)<2:
-        raise ValueError('`features` must have at least two samples, one to learn from and one to judge, got 1')
+    one_of(head, 'head', ('ridge','logistic'))
+    if ridge is not None: number(ridge, 'ridge', 0, ends='()')
+    enough(len(x), 2, 'features', 'samples')
     scale = power2(x)
     if scale!=1: x = x.double()*scale
     if folds is None:
@@ -175,8 +172,7 @@ def _probe_credit(features, labels, *, folds=5, head='ridge', ridge=None, seed=0
             raise ValueError("`folds` must be a number for head='logistic', "
                              'which has no closed form for leaving out one sample at a time')
         return _ridge_loo(x, y, len(classes), ridge)
-    if isinstance(folds, bool) or not isinstance(folds, (int,np.integer)) or folds<2:
-        raise ValueError(f'`folds` must be an integer of 2 or more, or None, got {folds!r}')
+    folds = whole(folds, 'folds', 2)
     fold = _folds(x, y, folds, seed)
     if head=='logistic': return _logistic_folds(x, y, len(classes), fold, 1/(ridge or 1), exact)
     return _ridge_folds(x, y, len(classes), fold, ridge)

@@ -13,6 +13,7 @@ import warnings
 from typing import NamedTuple
 import pandas as pd
 import torch
+from ..checks import number, one_of
 from ..core import ArrayLike, as_features, as_labels
 from ..linalg import add_gram, add_segments
 from ..samples import stratified_subset
@@ -224,10 +225,9 @@ def _two_sides(source_features, source_labels, features, labels):
 
 def _check(gamma, label_distance, reg):
     "Refuse options that make no sense"
-    if not 0<=reg<math.inf: raise ValueError(f'`reg` must be 0 or a positive number, got {reg}')
-    if not 0<=gamma<=1: raise ValueError(f'`gamma` must be between 0 and 1, got {gamma}')
-    if label_distance not in ('wasserstein','means'):
-        raise ValueError(f"`label_distance` must be 'wasserstein' or 'means', got {label_distance!r}")
+    number(reg, 'reg', 0)
+    number(gamma, 'gamma', 0, 1)
+    one_of(label_distance, 'label_distance', ('wasserstein','means'))
 
 # %% ../../nbs/transferability/19_correspondence.ipynb #89b6dd65
 def correspondence(

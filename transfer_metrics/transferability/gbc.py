@@ -15,11 +15,11 @@ import pandas as pd
 import torch
 from torch import Tensor
 from ..cautions import of_overlap
-from ..checks import one_of, same_width
+from ..checks import number, one_of, same_width, whole
 from ..core import ArrayLike, as_features, as_labels, check_classes, chunks
 from ..linalg import add_segments, leading, power2, principal
 from ..registry import metric
-from ..state import State, renumber, some_samples
+from ..state import State, addable, renumber, some_samples
 from .bhattacharyya import diagonal_distances, full_distances, overlap_matrix
 
 # %% ../../nbs/transferability/06_gbc.ipynb #94adddee
@@ -110,12 +110,10 @@ def _rotate(k, q):
 
 # %% ../../nbs/transferability/06_gbc.ipynb #ebaa190f
 def _options(covariance, components, floor):
-    "Refuse options that make no sense"
+    "`components`; options that make no sense are refused"
     one_of(covariance, 'covariance', ('diagonal','spherical','full'))
-    whole = isinstance(components, int) and not isinstance(components, bool)
-    if components is not None and (not whole or components<1):
-        raise ValueError(f'`components` must be None or an integer of at least 1, got {components!r}')
-    if not 0<=floor<math.inf: raise ValueError(f'`floor` must be a variance, 0 or more, got {floor!r}')
+    number(floor, 'floor', 0)
+    return None if components is None else whole(components, 'components', 1)
 
 def _full(k, floor, noise):
     "`_distances` of full covariances"
@@ -165,7 +163,7 @@ def _reduced(x, y, c, full, q):
 
 def _gather(features, labels, covariance, components, floor):
     "`_Classes` of the data, its class names, and the floor in its units"
-    _options(covariance, components, floor)
+    components = _options(covariance, components, floor)
     x = as_features(features)
     n,d = x.shape
     y,classes = as_labels(labels, n=n, of=features, device=x.device)
@@ -216,9 +214,8 @@ class _GBCState(State):
     fields = 'classes',*_Classes._fields
 
     def __init__(self, *, covariance:str='diagonal', components:int|None=None, floor:float=0.):
-        _options(covariance, components, floor)
+        self.components = _options(covariance, components, floor)
         self.covariance = covariance
-        self.components = components
         self.floor = floor
         self.full = covariance=='full' or components is not None
         self.classes:list = []
@@ -241,9 +238,7 @@ class _GBCState(State):
     def update(self, features, labels):
         x = as_features(features)
         y,classes = as_labels(labels, n=len(x), of=features, device=x.device, measured=True)
-        if power2(x)!=1:
-            raise ValueError('`features` must have a largest magnitude between 1e-60 and 1e60 to be added up batch by '
-                             'batch; multiply them by a constant, which does not change the score')
+        addable(x, 'features')
         new = _classes(x, y, len(classes), self.full)
         return self._add(new, classes.tolist())
 

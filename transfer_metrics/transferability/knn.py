@@ -8,8 +8,8 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/knn.ht
 __all__ = ['credit', 'knn']
 
 # %% ../../nbs/transferability/21_knn.ipynb #22bd2500
-import numpy as np
 from torch import Tensor
+from ..checks import enough, one_of, whole
 from ..core import ArrayLike, as_features, as_labels
 from ..linalg import power2
 from ..neighbours import neighbour_votes
@@ -34,11 +34,9 @@ def _knn_credit(features, labels, *, k=5, distance='euclidean'):
     "Credit of each sample, judged by its nearest neighbours, shape `[n]`"
     x = as_features(features)
     y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
-    if isinstance(k, bool) or not isinstance(k, (int,np.integer)) or k<1:
-        raise ValueError(f'`k` must be an integer of 1 or more, got {k!r}')
-    if distance not in ('euclidean','cosine'):
-        raise ValueError(f"`distance` must be 'euclidean' or 'cosine', got {distance!r}")
-    if len(x)<2: raise ValueError('`features` must have at least two samples, so that each has a neighbour, got 1')
+    k = whole(k, 'k', 1)
+    one_of(distance, 'distance', ('euclidean','cosine'))
+    enough(len(x), 2, 'features', 'samples')
     scale = power2(x)
     if scale!=1: x = x.double()*scale
     cosine = distance=='cosine'

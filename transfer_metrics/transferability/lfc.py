@@ -11,6 +11,7 @@ __all__ = ['lfc']
 import torch
 from torch import Tensor
 from ..cautions import by_chance
+from ..checks import enough, one_of
 from ..company import class_moments
 from ..core import ArrayLike, as_features, as_labels, chunks
 from ..linalg import Moments, add_gram, add_segments, centred, power2, symmetric
@@ -62,19 +63,13 @@ def _constant(trace, square, n, d):
     return float(trace)<=explained
 
 # %% ../../nbs/transferability/08_lfc.ipynb #cbb9de33
-def _two_classes(c):
-    "Refuse a single class"
-    if c<2:
-        raise ValueError('`labels` must hold at least two classes, got one: '
-                         'with it all pairs are alike and the correlation is not defined')
-
 def _from_moments(
     m:Moments, # Of features by class, about any shift
     centering:str='entries', # As in `lfc`
 ) -> float: # LFC
     "LFC as a function of moments"
     counts = m.counts
-    _two_classes(len(counts))
+    enough(len(counts), 2, 'labels', 'classes')
     G,S,mean = centred(m)
     mean = mean+m.shift
     n = float(counts.sum())
@@ -112,8 +107,7 @@ def _from_pairs(x, y, c, centering):
 # %% ../../nbs/transferability/08_lfc.ipynb #97e1b287
 def _check(centering):
     "Refuse an unknown way of centring"
-    if centering not in ('entries','kernel'):
-        raise ValueError(f"`centering` must be 'kernel' or 'entries', got {centering!r}")
+    one_of(centering, 'centering', ('kernel','entries'))
 
 @metric(unit='1', range=(-1, 1), source='[Deshpande et al. 2021](https://arxiv.org/abs/2102.00084)',
         state=by_moments(_from_moments, check=_check), caution=by_chance('gram'),
@@ -140,7 +134,7 @@ def lfc(
     n,d = x.shape
     y,classes = as_labels(labels, n=n, of=features, device=x.device)
     c = len(classes)
-    _two_classes(c)
+    enough(c, 2, 'labels', 'classes')
     scale = power2(x)
     if scale!=1: x = x.double()*scale
     if n<d: return _from_pairs(x, y, c, centering)

@@ -18,13 +18,13 @@ from torch import Tensor
 from ..cautions import of_evidence
 from .held_out_evidence import held_out_density
 from .max_evidence import max_evidence
-from ..checks import same_width
+from ..checks import finite_rows, same_width
 from ..company import class_moments
 from ..core import ArrayLike, as_features, as_labels, as_tensor, same_order
 from ..folds import dealt_samples
 from ..linalg import Moments, Spectrum, moment_spectrum, one_thread, power2, spectrum
 from ..registry import metric
-from ..state import MomentState
+from ..state import MomentState, addable
 
 # %% ../../nbs/transferability/04_logme.ipynb #45fb894c
 class _Targets(NamedTuple):
@@ -54,7 +54,7 @@ def _columns(x, labels, regression):
     shape = tuple(T.shape)
     if T.ndim!=2 or len(T)!=n or not shape[1]:
         raise ValueError(f'`{name}` must be [n] or [n, t] with n={n} as in `features`, got shape {shape}')
-    if not T.isfinite().all(): raise ValueError(f'`{name}` must be finite, got NaN or infinity')
+    finite_rows(T.isfinite().all(1), name)
     binary = (T==0)|(T==1)
     if not regression and not binary.all():
         raise ValueError('a matrix of `labels` must hold zeros and ones (multi-label); '
@@ -170,9 +170,7 @@ def _is_column(k): return isinstance(k, tuple) and k[:1]==('column',)
 
 def _check_magnitudes(T):
     "Refuse targets whose squares could not be added up"
-    if any(power2(o)!=1 for o in T.T):
-        raise ValueError('`targets` must have magnitudes between 1e-60 and 1e60 to be added up '
-                         'batch by batch; multiply them by a constant')
+    for column in T.T: addable(column, 'targets')
 
 class _EvidenceState(MomentState):
     "Moments for classes, or for labels and targets in columns: these are `classes` that are called `('column', name)`"

@@ -11,6 +11,7 @@ __all__ = ['responsibilities', 'nleep']
 import math
 import warnings
 from ..cautions import by_chance
+from ..checks import number, one_of
 from ..core import ArrayLike, as_features, as_labels, like
 from ..linalg import principal
 from ..registry import metric
@@ -20,11 +21,9 @@ from .mixture import gaussian_mixture
 # %% ../../nbs/transferability/05_nleep.ipynb #4b4c11fe
 def _check(variance, covariance, **positive):
     "Refuse options that make no sense"
-    if covariance not in ('full','diagonal','spherical'):
-        raise ValueError(f"`covariance` must be 'full', 'diagonal' or 'spherical', got {covariance!r}")
-    if not 0<variance<=1: raise ValueError(f'`variance` must be a share in (0, 1], got {variance}')
-    for name,v in positive.items():
-        if not v>0: raise ValueError(f'`{name}` must be positive, got {v}')
+    one_of(covariance, 'covariance', ('full','diagonal','spherical'))
+    number(variance, 'variance', 0, 1, '(]')
+    for name,v in positive.items(): number(v, name, 0, ends='(]')
 
 def responsibilities(
     features:ArrayLike, # Features, shape `[n, d]`

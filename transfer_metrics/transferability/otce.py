@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable
 import numpy as np
 from ..cautions import by_chance
+from ..checks import finite_rows
 from ..core import ArrayLike, as_tensor
 from ..registry import metric
 from .correspondence import Correspondence, correspondence
@@ -64,7 +65,7 @@ def fit_otce(
         raise ValueError('`accuracy` must have one number for each of `differences`, of which three or more '
                          f'are needed, got shape {tuple(target.shape)} for {len(X)}')
     y = target.cpu().double().numpy()
-    if not np.isfinite(y).all(): raise ValueError(f'`accuracy` must be finite, got {y}')
+    finite_rows(np.isfinite(y), 'accuracy')
     found,*_ = np.linalg.lstsq(X, y, rcond=None)
     l1,l2,b = found.tolist()
     return l1,l2,b

@@ -10,6 +10,7 @@ __all__ = ['parc']
 # %% ../../nbs/transferability/10_parc.ipynb #fbbf1a7c
 import math
 import torch
+from ..checks import whole
 from ..core import ArrayLike, as_features, as_labels
 from ..registry import metric
 from ..linalg import inverse_std, power2
@@ -120,7 +121,7 @@ def parc(
     """
     x = as_features(features)
     y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
-    if max_samples<3: raise ValueError(f'`max_samples` must be at least 3, got {max_samples}')
+    max_samples = whole(max_samples, 'max_samples', 3)
     if len(x)>max_samples:
         codes = y.cpu().numpy()
         rows = torch.from_numpy(stratified_subset(codes, max_samples, seed=seed))

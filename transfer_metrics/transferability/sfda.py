@@ -14,6 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from ..cautions import by_chance
+from ..checks import number, two_classes
 from ..core import ArrayLike, as_features, as_labels, chunks
 from ..linalg import add_gram, add_segments, class_sums, power2, symmetric
 from ..registry import metric
@@ -183,12 +184,10 @@ def sfda(
     >>> round(tm.sfda(features, labels, shrinkage=.5), 4)
     0.8174
     """
-    if shrinkage is not None and not 0<shrinkage<=1:
-        raise ValueError(f'`shrinkage` must be None or lie in (0, 1], got {shrinkage}')
+    if shrinkage is not None: number(shrinkage, 'shrinkage', 0, 1, '(]')
     x = as_features(features)
     y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
     c = len(classes)
-    if c<2:
-        raise ValueError('`labels` must hold at least two classes, got one: there are no other classes to mix with')
+    two_classes(classes, 'labels', 'there are no others to mix with')
     score,_ = _sfda(x, y, c, shrinkage)
     return score

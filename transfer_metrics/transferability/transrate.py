@@ -12,6 +12,7 @@ import math
 import torch
 from torch import Tensor
 from ..cautions import by_chance
+from ..checks import number, one_of
 from ..core import ArrayLike, as_features, as_labels, chunks
 from ..linalg import add_gram, moved_gram, power2, symmetric
 from ..registry import metric
@@ -87,9 +88,8 @@ def _rate(x, rows, mean, eps):
 # %% ../../nbs/transferability/07_transrate.ipynb #698f7590
 def _check(eps, weights):
     "Refuse options that make no sense"
-    if not 0<eps<math.inf: raise ValueError(f'`eps` must be positive, got {eps!r}')
-    if weights not in (None,'size'):
-        raise ValueError(f"`weights` must be None (classes count alike) or 'size', got {weights!r}")
+    number(eps, 'eps', 0, ends='()')
+    one_of(weights, 'weights', (None,'size'))
 
 def _difference(whole, parts, counts, weights):
     "Rate of all less the mean rate of the classes"
