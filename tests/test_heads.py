@@ -146,22 +146,40 @@ def test_heads_that_are_no_layers(name):
     model.num_classes,model.output_dim = 0,3
     assert said(model, rows).logits is None
 
+def one_after_the_other(m, x):
+    h = m.c(m.b(x))
+    return h,m.head(h.relu())
+
 embeddings = {
     'a normalised projection': lambda m,x: F.normalize(m.b(x)@m.w.T),
     'normalised by hand': lambda m,x: (m.b(x)@m.w.T)/(m.b(x)@m.w.T).norm(dim=1, keepdim=True),
     'a normalised layer': lambda m,x: F.normalize(m.head(m.b(x))),
-    'a shifted, normalised layer': lambda m,x: F.normalize(m.head(m.b(x))-m.w[:,0]),
+    'a shifted, normalised layer': lambda m,x: F.normalize(m.head(m.b(x))-m.w[0]),
     'positions, then a norm': lambda m,x: F.layer_norm(m.b(x)[:,None]+m.w, (6,)).mean(1),
     'a queried mean': lambda m,x: ((m.b(x)@m.w[0]).softmax(0)[:,None]*m.b(x)),
+    'a residual stream': lambda m,x: sum(one_after_the_other(m, x)),
+    'layers side by side': lambda m,x: torch.cat(one_after_the_other(m, x), 1),
     'a mixture of layers': lambda m,x: (torch.stack([m.b(x), m.b(-x)], -1)*m.w[0,:2].softmax(0)).sum(-1)}
 
 @pytest.mark.parametrize('name', embeddings)
 def test_weights_that_are_no_head(name):
     torch.manual_seed(0)
-    model = net(embeddings[name], w=weights(3, 6))
+    model = net(embeddings[name], w=weights(3, 6), c=Linear(6, 6), head=Linear(6, 6))
     o = said(model, rows)
     assert o.logits is None
     with torch.no_grad(): np.testing.assert_allclose(o.features, torch.cat([model(x) for x in (rows[:4],rows[4:])]), atol=1e-6)
+
+def test_a_backbone_in_a_wrapper():
+    "It says that it has no head, and so does what it is wrapped in; a head beside it has weights of its own"
+    torch.manual_seed(0)
+    backbone = net(lambda m,x: m.head(m.b(x)))
+    backbone.num_classes = 0
+    for model in nn.Sequential(backbone, nn.Flatten()),nn.DataParallel(backbone, device_ids=[]): assert said(model, rows).logits is None
+    assert said(nn.Sequential(backbone, Linear(3, 2)), rows).logits.shape==(7,2)
+    behind = net(lambda m,x: m.backbone(x)@m.w, b=nn.Identity(), head=nn.Identity(), backbone=backbone, w=weights(3, 2))
+    with pytest.raises(ValueError, match="features='head' if it is logits"): said(behind, rows)
+    pooled = nn.Sequential(nn.Conv2d(2, 6, 3), nn.AdaptiveAvgPool2d(1), nn.Conv2d(6, 4, 1), nn.ReLU(), nn.Flatten())
+    assert said(pooled, pixels).logits is None # a hidden layer, as at the end of GhostNet
 
 doubtful = {
     'quadratic': (lambda m,x: torch.einsum('ni,cij,nj->nc', m.b(x), m.t, m.b(x)), "'t', weights of no layer"),

@@ -12,7 +12,7 @@ __all__ = ['are_probs', 'ends_in_softmax', 'before_softmax', 'logits_in', 'claim
 from typing import Any
 import torch
 from torch import Tensor, nn
-from .heads import Call, Origin, Trace, is_opaque
+from .heads import Call, Origin, Trace, is_opaque, wrapped
 from .products import tensors_in
 
 # %% ../nbs/42_logits.ipynb #3251346f
@@ -67,8 +67,8 @@ _say_which = ("if these are features, pass features='output', if logits, "
 def claims_none(
     model:nn.Module, # A network
 ) -> bool: # `False` of one that does not say it
-    "Whether a model says itself that it makes no classes, as timm's do with `num_classes=0`"
-    return getattr(model, 'num_classes', None)==0
+    "Whether a model, or what it wraps, says itself that it makes no classes, as timm's do with `num_classes=0`"
+    return any(getattr(m, 'num_classes', None)==0 for m in wrapped(model))
 
 def claims_classes(
     model:nn.Module, # A network

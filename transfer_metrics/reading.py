@@ -114,7 +114,7 @@ def is_made(
 ) -> bool: # False of features
     "Whether a head made the output directly"
     origin = trace.source(z)
-    return bool(origin.calls) and origin.direct
+    return bool(origin.calls) and origin.direct and not origin.calls&_all_before(origin.calls)
 
 def _all_before(calls):
     "All calls that had a part in what came into some"

@@ -9,7 +9,7 @@ __all__ = ['is_untrained', 'encoder_name', 'first_untrained']
 
 # %% ../nbs/45_untrained.ipynb #b1d594c2
 from torch import Tensor, nn
-from .heads import Call
+from .heads import Call, wrapped
 
 # %% ../nbs/45_untrained.ipynb #ed726d69
 def _within(t, bound):
@@ -37,19 +37,11 @@ def _is_trained(module):
     bias = getattr(module, 'bias', None)
     return isinstance(bias, Tensor) and isinstance(module.weight, Tensor) and not is_untrained(module)
 
-def _has_weights(module): return next(module.parameters(), None) is not None
-
-def _wrapped(model):
-    "A model, and what is all that it wraps, and so on"
-    yield model
-    parts = [m for m in model.children() if _has_weights(m)]
-    if len(parts)==1: yield from _wrapped(parts[0])
-
 def encoder_name(
     model:nn.Module, # Of Hugging Face, or another
 ) -> str: # '' of an encoder alone, and of models of other libraries
     "Name of the part of a Hugging Face model that was pretrained, its encoder, also of one in a wrapper"
-    for m in _wrapped(model):
+    for m in wrapped(model):
         prefix = getattr(m, 'base_model_prefix', '')
         encoder = getattr(m, prefix, None) if prefix else None
         if isinstance(encoder, nn.Module): return next(k for k,o in model.named_modules() if o is encoder)
@@ -63,7 +55,7 @@ def _outside(model):
 def _in_front(call, prefix):
     "The layers of the head of which `call` is the last, from the first: each is all that the next one reads"
     path = [call]
-    while len(path[0].before)==1:
+    while len(path[0].before)==1 and path[0].x is not None:
         earlier, = path[0].before
         if prefix and earlier.name.startswith(prefix): break
         path.insert(0, earlier)
