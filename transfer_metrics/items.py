@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/items.html.md"""
 __all__ = ['input_columns', 'pair_columns', 'label_columns', 'Items', 'columns_in', 'refuse_unprepared', 'items_of']
 
 # %% ../nbs/25_items.ipynb #651f25f5
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -38,6 +39,14 @@ def _columns_of(names, kind):
                      f'labels ({", ".join(label_columns)}), it has {", ".join(map(str, names))}; '
                      'rename them, or pass (texts, labels)')
 
+def _is_missing(o): return o is None or isinstance(o, float) and math.isnan(o)
+
+def _refuse_missing(values, what):
+    "Refuse rows that lack something: a missing label is no class, and a missing text no text"
+    rows = [j for j,o in enumerate(values) if _is_missing(o)]
+    if rows: raise ValueError(f'each input must have {what}, {len(rows)} of {len(values)} have none, the first at '
+                              f'position {rows[0]}; leave these rows out')
+
 class Items(Dataset):
     """One input and one label a sample, made when they are asked for
 
@@ -53,6 +62,7 @@ class Items(Dataset):
         one_label_each(len(inputs), labels, 'inputs')
         self.inputs = inputs
         self.labels = list(labels)
+        _refuse_missing(self.labels, 'a label')
     def __len__(self): return len(self.labels)
     def __getitem__(self, i): return self.inputs[i],self.labels[i]
 
@@ -84,6 +94,7 @@ def _of_table(table, kind):
     "Items of a data frame, or of a dictionary of columns"
     inputs,label = _columns_of(list(table), kind)
     columns = [list(table[k]) for k in inputs]
+    for k,values in zip(inputs, columns, strict=True): _refuse_missing(values, f'a {k}')
     return Items(_zipped(columns), list(table[label]))
 
 def _as_it_is(picture): return picture
@@ -95,7 +106,10 @@ def _of_path(path):
         return load_images(path, transform=_as_it_is)
     import pandas as pd
     separator = '\t' if path.suffix=='.tsv' else ','
-    return _of_table(pd.read_csv(path, sep=separator), str(path))
+    try: table = pd.read_csv(path, sep=separator)
+    except UnicodeDecodeError: raise ValueError(f'{path} must be a table of UTF-8 text, it is in another encoding; '
+                                                'save it as CSV UTF-8') from None
+    return _of_table(table, str(path))
 
 def _is_input(x):
     "Whether it is a text, a pair of texts or a picture"
