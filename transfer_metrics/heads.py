@@ -121,6 +121,7 @@ class Trace(TorchDispatchMode):
         self.n_calls = 0 # of layers, and products
         self.compared = Comparisons()
         self.opaque = is_opaque(model)
+        self.n_classes = {getattr(m, 'num_classes', None) for m in wrapped(model)}
         self.crossed = False # whether data were multiplied with other data since
         self.last = '' # name of the weights that data met last, those that only scale left out
         for k,t in _owntensors_in(model):
@@ -155,6 +156,11 @@ class Trace(TorchDispatchMode):
         wide = {o for t,o in found if o is not None and (_by_products([o]) or not _one_a_row(t))}
         return wide if _by_products(wide) else sources
 
+    def _makes_maps(self, call):
+        "Whether a convolution may make a map of answers for each class; one of a single place is one by what it says"
+        if not isinstance(call.module, _convolutions): return False
+        return _has_places(call.x) or call.module.out_channels in self.n_classes
+
     def _made(self, op, args):
         "Origin of the result of an operation"
         sources = self._sources(op, args)
@@ -162,7 +168,7 @@ class Trace(TorchDispatchMode):
         likened = op in _monotone and _by_products(sources)
         if op not in _direct|_after and not likened or any(not o.calls for o in sources): return _anything
         calls = frozenset().union(*(o.calls for o in sources))
-        maps = op=='relu' and all(isinstance(o.module, _convolutions) and _has_places(o.x) for o in calls)
+        maps = op=='relu' and all(self._makes_maps(o) for o in calls)
         direct = all(o.direct for o in sources) and (op in _direct or maps or likened)
         after = frozenset([op]).union(*(o.after for o in sources))
         return Origin(calls, direct, after)
