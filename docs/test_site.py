@@ -51,9 +51,13 @@ def browser(tmp_path_factory):
     options.set_capability('goog:loggingPrefs', {'browser': 'ALL', 'performance': 'ALL'})
     with webdriver.Chrome(options=options, service=webdriver.ChromeService('/usr/bin/chromedriver')) as driver: yield driver
 
+def until(browser, f, message=''):
+    "What `f` of the browser gives, as soon as it is something; half a second between looks is the default, on 200 pages"
+    return WebDriverWait(browser, 20, poll_frequency=.02).until(f, message)
+
 def wait(browser, css):
     "The elements that match `css`, as soon as there are any"
-    return WebDriverWait(browser, 20).until(lambda b: b.find_elements(By.CSS_SELECTOR, css), f'nothing matches {css}')
+    return until(browser, lambda b: b.find_elements(By.CSS_SELECTOR, css), f'nothing matches {css}')
 
 def background(browser): return browser.execute_script('return getComputedStyle(document.body).backgroundColor')
 
@@ -214,7 +218,7 @@ def test_search(site, browser, query):
     box = wait(browser, 'input.sidebar-search')[0]
     box.send_keys(query)
     box.submit()
-    WebDriverWait(browser, 20).until(lambda b: 'search.html' in b.current_url)
+    until(browser, lambda b: 'search.html' in b.current_url)
     found = [o.get_attribute('href') for o in wait(browser, '#search-results li > a')]
     assert urlsplit(found[0]).path==f'/{first_for[query]}', found[:5]
 

@@ -93,3 +93,21 @@ def test_warning_within_the_width(tmp_path):
     assert '\x1b[33m' in text
     lines = [o for o in warned.splitlines() if str(tmp_path) not in o]
     assert max(map(len, lines))<=80
+
+def test_long_work_is_foretold(monkeypatch, capsys, tmp_path):
+    "loss-data and study say how long their work takes, each kind of it once, also where there is no terminal"
+    from transfer_metrics.cli.main import main
+    for name in ('progress._lasting','progress._enough','cli.plan._long'): monkeypatch.setattr(f'transfer_metrics.{name}', 0.)
+    rng = np.random.default_rng(0)
+    y = np.arange(60)%3
+    np.save(tmp_path/'y.npy', y)
+    for k in 'ab': np.save(tmp_path/f'{k}.npy', rng.normal(size=(60,4))+y[:,None])
+    data = ['--features', f'{tmp_path}/a.npy,{tmp_path}/b.npy', '--labels', f'{tmp_path}/y.npy']
+    assert main(['loss-data', *data, '--points', '5,20', '--n-seeds', '2', '--train-steps', '5'])==0
+    said = capsys.readouterr().err
+    assert said.count('8 networks: ')==1 and 'with --store PATH what is finished stays' in said
+    assert main(['study', *data, '--tasks', '3', '--store', f'{tmp_path}/study.csv'])==0
+    said = capsys.readouterr().err
+    assert said.count('retrain_head of 2 models: ')==1 and f'what is finished stays in {tmp_path}/study.csv' in said
+    assert main(['loss-data', *data, '--points', '5', '--train-steps', '5', '--no-progress'])==0
+    assert 'networks: ' not in capsys.readouterr().err

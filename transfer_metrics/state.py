@@ -336,6 +336,24 @@ class JointState(State):
         return f'{type(self).__name__}_{self.name}'
 
 # %% ../nbs/04_state.ipynb #63ef6fc6
+def _one(batches):
+    "Some batches of rows and label numbers as one"
+    rows,codes = zip(*batches, strict=True)
+    return (torch.cat(rows),torch.cat(codes)) if len(rows)>1 else batches[0]
+
+def _fewer(batches):
+    "Batches of rows and label numbers, those that are small put together, up to a million numbers"
+    some:list = []
+    room = 0
+    for p,c in batches:
+        if some and (p.numel()>room or p.device!=some[0][0].device):
+            yield _one(some)
+            some = []
+        if not some: room = 2**20
+        room -= p.numel()
+        some.append((p,c))
+    if some: yield _one(some)
+
 class LookupState(JointState):
     "The joint, and the samples that each look something up in it"
     fields = *JointState.fields,'total','probs','codes'
@@ -392,7 +410,7 @@ class LookupState(JointState):
         total = self.total
         if total is None:
             rows = zip(self.probs, self.codes, strict=True)
-            total = self.looked_up(rows)
+            total = self.looked_up(_fewer(rows))
         return self.score(total, self.counts)
 
     def sync(self, gather):

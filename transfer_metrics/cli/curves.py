@@ -95,6 +95,12 @@ def _complete(side, n, a):
                         'are left out')
     return side._replace(frame=there)
 
+def _tell_repeated(side, n, run, a):
+    "Say that rows of the same size and run are averaged, where runs are told apart by a column"
+    again = int(side.frame.duplicated([n,run]).sum()) if run else 0
+    rows = f'{again} row{"s repeat" if again>1 else " repeats"}'
+    if again: a.found(f'{side.name}: {rows} {n} and {run} of another; such rows are averaged')
+
 def _run_column(side, n, run):
     "The column that tells runs apart, or `None`; and one that would, where none was named"
     frame = side.frame
@@ -113,6 +119,7 @@ def _curves(sides, o, a):
     for side in sides:
         side = _complete(side, o.n, a)
         column,hint = _run_column(side, o.n, o.run)
+        _tell_repeated(side, o.n, column, a)
         options = dict(direction=o.direction, start=o.start)
         curves.append(Curve.from_frame(side.frame, n=o.n, perf=side.perf, run=column, **options))
     if hint: a.found(f'Rows of the same {o.n} are averaged to one run; --run {hint}, which tells them apart, gives '

@@ -20,6 +20,7 @@ from .inputs import layer_of_models, metric_args, one_way
 from .labelled import LabelledImages, found_text, given_arrays, given_outputs, images_of
 from .labelled import model_outputs
 from .names import check_networks, check_saved
+from .plan import time_told
 from .words import estimate_text, need_words
 from ..paths import ends_in
 
@@ -272,7 +273,7 @@ def loss_data(
     if not models: a.found(text)
     a.found(_work(x, sizes, o, training))
     run:dict[str,Any] = dict(device=device or None, store=store or None, seed=seed, progress=progress)
-    df = loss_data_curve(x, y, points=sizes, n_seeds=n_seeds, **training, **run)
+    with time_told(store): df = loss_data_curve(x, y, points=sizes, n_seeds=n_seeds, **training, **run)
     metrics = compute_metrics(df, at or None, eps, edge=edge, labels=y)
     _report(a, o, df, metrics, x, what, training, at, eps)
     a.deliver(**files)

@@ -20,6 +20,7 @@ from .inputs import check_enough, check_names, digits_models, score_names, with_
 from .labelled import found_text, given_arrays, given_images
 from .names import check_choices, check_images, check_networks, check_pixels, check_saved
 from .names import existing
+from .plan import time_told
 from .study_data import check_sources, own_data, study_data, study_images
 from .study_tables import show_study
 from .tables import told
@@ -124,7 +125,7 @@ def _measure(experiment, o, plan, a):
     accuracy = m.accuracy if experiment=='selection' else None
     what = dict(test=m.test, methods=methods, metrics=o.metrics or None, source_accuracy=accuracy, options=options)
     run = dict(store=o.store, device=o.device or None, batch_size=o.batch_size, progress=o.progress)
-    frame = study(experiment, sources, m.data, tasks, **what, **run)
+    with time_told(o.store): frame = study(experiment, sources, m.data, tasks, **what, **run)
     _tell_errors(frame, a.options)
     return frame
 

@@ -15,7 +15,7 @@ from itertools import product
 from os import PathLike
 from typing import Any, NamedTuple
 import pandas as pd
-from ..progress import tqdm
+from ..progress import Pace, tqdm
 from ..registry import resolve, result_frame
 from ..store import Book, Item, fingerprint
 from ..model_selection.ranking import default_scores, metric_functions
@@ -53,6 +53,8 @@ class _Work(NamedTuple):
     codes:dict # fingerprint of what computes a result, by its name
     executor:Executor|None
     bar:Any
+    paces:dict[str,Pace] # of methods, by name
+    left:int # sources that are not finished yet
 
     def key(self, s, f, name):
         "Fingerprint of one result"
@@ -80,9 +82,16 @@ class _Work(NamedTuple):
         others = [f for f in self.facts if id(f) not in chosen]
         return list(left.values()),others
 
-    def run(self, f, items, executor=None):
+    def pace(self, name, effort):
+        "The pace of a method, where each of the sources that are left takes as much effort as this one"
+        if name not in self.paces: self.paces[name] = Pace(effort*self.left, f'{name} of {self.left} models')
+        return self.paces[name]
+
+    def run(self, f, items, executor=None, pace=None):
         "Compute what `items` lack"
-        def done(item): self.bar.update(len(item.results))
+        def done(item):
+            self.bar.update(len(item.results))
+            if pace: pace.done(1)
         self.book.run(f, items, executor=executor, done=done, unit='task')
 
 def _codes(metrics, methods, options):
@@ -116,6 +125,8 @@ def _tell(w, s):
     w.run(told_results, items)
 def _effort(f): return f.task.n*f.task.n_classes
 
+def _efforts(facts): return sum(map(_effort, facts))
+
 def _retrain(w, s, name, batch=64):
     "Accuracies of retrained heads that are missing, in batches of tasks of like size"
     left,others = w.missing(s, name)
@@ -123,6 +134,7 @@ def _retrain(w, s, name, batch=64):
     starts = range(0, len(left), batch)
     parts = [left[i:i+batch] for i in starts]
     options = w.options.get(name, {})
+    pace = w.pace(name, _efforts(left)) if left else None
     for part in [*parts, others]:
         tasks = {f.task.name: f.task for f in part}
         results = {}
@@ -131,6 +143,7 @@ def _retrain(w, s, name, batch=64):
             results[label] = w.promised(s, f, name)
         heads = Heads(s, tasks, options)
         w.run(head_results, [Item(s.name, heads, results)])
+        if pace: pace.done(_efforts(part))
 def _own_options(w, s, name, method):
     "Keyword arguments of a method: those of the user, and what it takes of the options of a study"
     try: takes:Any = inspect.signature(method).parameters
@@ -152,7 +165,8 @@ def _transfer(w, s, name, method):
         return item(f, Transfer(method, args, options))
     left,others = w.missing(s, name)
     jobs = map(with_job, left)
-    w.run(transfer_results, jobs, w.executor)
+    pace = w.pace(name, len(left)) if left else None
+    w.run(transfer_results, jobs, w.executor, pace)
     w.run(transfer_results, map(item, others))
 
 # %% ../../nbs/experiments/06_study.ipynb #898a2129
@@ -260,8 +274,8 @@ def study(
     codes = _codes(fs, ms, own)
     of_a_task = len(models)*len(codes)+len(told)
     with tqdm(total=of_a_task*len(facts), desc=experiment, unit='result', disable=not progress) as bar:
-        w = _Work(experiment, facts, fs, ms, own, told, book, codes, executor, bar)
-        for s in models:
-            _measure(w, s)
+        w = _Work(experiment, facts, fs, ms, own, told, book, codes, executor, bar, {}, 0)
+        for j,s in enumerate(models):
+            _measure(w._replace(left=len(models)-j), s)
             s.forget()
         return _table(w, models)

@@ -5,6 +5,7 @@ from .accuracy_fit import plot_fit as plot_fit
 from .agreement_on_the_line import agreement_line as agreement_line
 from .agreement_on_the_line import agreement_on_the_line as agreement_on_the_line
 from .atc import atc as atc
+from .atc import how_sure as how_sure
 from .confidence import as_columns as as_columns
 from .confidence import average_confidence as average_confidence
 from .confidence import doc as doc

@@ -21,7 +21,8 @@ from ..models import Look, Outputs
 from ..registry import Metric
 from ..state import MeanState, state_of
 from ..stats import Estimate, canonical, drawn_rows, resample
-from .confidence import as_columns
+from .atc import atc, how_sure
+from .confidence import as_columns, doc, graded, of_classes, per_row, row_confidence
 from .cot import cot, cot_parts
 from .label_free import of_images, wanted_metrics
 
@@ -107,11 +108,24 @@ def _transported(out, known, prior):
     constant = _shares(prior, k)@prices
     return _Parts(kept+constant)
 
+def _both_sides(out, known):
+    "Probabilities of the samples that are judged and of the known ones, and which of the answers on these are right"
+    told,right = graded(known.probs, known.labels)
+    return of_classes(torch.as_tensor(out.probs), told.shape[1]),told,right
+
+def _shifted(out, known):
+    "The parts of DoC"
+    p,told,right = _both_sides(out, known)
+    sure = per_row(row_confidence, told, name='source_probs')
+    missed = right.double()-sure
+    return _Parts(per_row(row_confidence, p).numpy(), missed.numpy())
+
 def _frequencies(known, k): return np.bincount(known.labels, minlength=k)/len(known)
 
 def _parts(m, options, out, known):
     "The parts of an estimate, `None` if it is no sum of means"
     if m.f is cot: return _transported(out, known, options['prior'])
+    if m.f is doc: return _shifted(out, known)
     if m.sources: return None
     state = state_of(m, **options)
     if not isinstance(state, MeanState): return None
@@ -120,6 +134,46 @@ def _parts(m, options, out, known):
     return _Parts(each)
 
 # %% ../../nbs/invariance/24_estimates.ipynb #b3785222
+class _Above(NamedTuple):
+    "The share of samples that are as sure as the correct ones of the known samples"
+    new:np.ndarray # How sure, of the samples that are judged, `[n]`
+    known:np.ndarray # How sure, of the known ones, the surest first, `[n_known]`
+    right:np.ndarray # Whether these are right
+    order:np.ndarray # Which these are
+
+    def thresholds(self, times):
+        "Where as many of the known samples begin as are right, and the share of those exactly there that counts"
+        correct = times@self.right
+        so_far = times.cumsum(1)
+        s = np.append(self.known, self.known[-1])
+        last = (so_far<correct[:,None]).sum(1)
+        following = (so_far<=correct[:,None]).sum(1)
+        found = s[last]
+        following = np.where(following<len(self.known), s[following], found)
+        middle = (found+following)/2
+        apart = (following<middle) & (middle<found)
+        above = (times*(self.known>found[:,None])).sum(1)
+        tied = (times*(self.known==found[:,None])).sum(1)
+        share = (correct-above)/np.maximum(tied, 1)
+        t = np.where(apart, middle, found)
+        none = correct==0
+        return np.where(none, math.inf, t),np.where(apart | none, 1., share)
+
+    def at(self, counts, known_counts):
+        "The estimate in each resample"
+        t,share = self.thresholds(known_counts[:,self.order])
+        above = (counts*(self.new>t[:,None])).sum(1)
+        tied = (counts*(self.new==t[:,None])).sum(1)
+        return (above+tied*share)/counts.sum(1)
+
+def _above(options, out, known):
+    "ATC of resamples"
+    p,told,right = _both_sides(out, known)
+    score = options['score']
+    sure = how_sure(told, score, name='source_probs').numpy()
+    order = np.argsort(-sure, kind='stable')
+    return _Above(how_sure(p, score).numpy(), sure[order], right.numpy()[order], order)
+
 class _Rows(NamedTuple):
     "An estimate that is made anew from the rows that are drawn"
     metric:Metric
@@ -145,6 +199,7 @@ class _Rows(NamedTuple):
 # %% ../../nbs/invariance/24_estimates.ipynb #f796cf1b
 def _estimator(m, options, out, known):
     "What the metric says of `out`, in accuracy, as a function of how often each sample is drawn"
+    if m.f is atc: return _above(options, out, known).at
     parts = _parts(m, options, out, known)
     if parts is not None: return parts.at
     prior = options.get('prior')

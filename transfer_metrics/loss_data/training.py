@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from ..progress import tqdm
+from ..progress import Pace, tqdm
 from ..checks import instance, one_of, whole
 from ..core import as_features
 from .groups import ProbeData, planned, train_group
@@ -91,9 +91,19 @@ def _on_host(data):
     xv = [*map(array, data.xv)]
     return ProbeData(x, array(data.y), xv, array(data.yv), [])
 
-def _made_and_trained(make, *args, **options):
-    "Networks that are made when their turn comes"
-    return train_group(make(), *args, **options)
+class _Steps(NamedTuple):
+    "Steps that are done"
+    n: int
+    effort: float # which they took, in rows
+
+_of_a_step = 64 # rows whose products take about as long on a CPU as what a step costs besides
+
+def _effort(job, batch_size): return _of_a_step+min(len(job.rows), batch_size)
+
+def _made_and_trained(make, effort, *args, **options):
+    "Networks that are made when their turn comes, whose steps take an effort each"
+    for o in train_group(make(), *args, **options):
+        yield _Steps(o, o*effort) if isinstance(o, int) else o
 
 # %% ../../nbs/loss_data/03_training.ipynb #16e6c6c6
 class _Run(NamedTuple):
@@ -111,6 +121,10 @@ class _Run(NamedTuple):
         make = maker(self.probe, tuple(x.shape[1:]), self.n_classes)
         return stackable(make, x[:2], self.n_classes, lr=self.probe.lr)
 
+    def effort(self, j):
+        "What a step of a network takes"
+        return _effort(self.jobs[j], self.batch_size)
+
     def are_together(self):
         "Whether networks are trained in groups"
         if self.probe.kind!='vmap': return self.probe.kind=='stacked'
@@ -122,7 +136,9 @@ class _Run(NamedTuple):
         options = dict(train_steps=self.train_steps, batch_size=self.batch_size)
         groups = planned(self.probe, self.data, self.jobs, self.n_classes, batch_size=self.batch_size, half=self.half)
         for parts,make in groups:
-            yield partial(_made_and_trained, make, parts, self.jobs, self.data, **options)
+            of_parts = [self.effort(j) for p in parts for j in p.jobs]
+            each = sum(of_parts)/len(of_parts)
+            yield partial(_made_and_trained, make, each, parts, self.jobs, self.data, **options)
 
     def single_tasks(self):
         "Tasks that train one network each"
@@ -131,7 +147,7 @@ class _Run(NamedTuple):
             yield partial(self.single, j, host)
 
     def single(self, j, host):
-        "Train one network: yields the number of steps done, in the end a dict of its loss"
+        "Train one network: yields the steps done, in the end a dict of its loss"
         job = self.jobs[j]
         known = host.x[job.data],host.y,host.xv[job.data],host.yv
         if self.probe.kind=='fit':
@@ -140,10 +156,10 @@ class _Run(NamedTuple):
             steps = _steps(self.probe, self.data.x[job.data], self.n_classes)
             told = one_by_one(steps, job, *known, train_steps=self.train_steps, batch_size=self.batch_size)
         for o in told:
-            yield o if isinstance(o, int) else {j: o}
+            yield _Steps(o, o*self.effort(j)) if isinstance(o, int) else {j: o}
 
     def told(self):
-        "Numbers of steps done and dicts of losses, as they come"
+        "Steps done and dicts of losses, as they come"
         together = self.are_together()
         tasks = [*(self.group_tasks() if together else self.single_tasks())]
         if together and tasks and not self.data.y.is_cuda:
@@ -155,10 +171,15 @@ class _Run(NamedTuple):
         "Yield position and loss of each job"
         steps = len(self.jobs)*self.train_steps
         told = self.told()
+        of_a_step = sum(map(self.effort, range(len(self.jobs))))
+        pace = Pace(self.train_steps*of_a_step, f'{len(self.jobs)} networks')
         with tqdm(total=steps, desc='probes', unit='step', unit_scale=True, disable=not progress) as bar:
             for o in told:
-                if isinstance(o, int): bar.update(o)
-                else: yield from o.items()
+                if isinstance(o, dict):
+                    yield from o.items()
+                    continue
+                bar.update(o.n)
+                if progress: pace.done(o.effort)
 
 # %% ../../nbs/loss_data/03_training.ipynb #02035c10
 def _numbers(xs, n, name, device):

@@ -11,19 +11,18 @@ __all__ = ['Jackknife', 'jackknife', 'ScoreDifference', 'score_difference', 'p_b
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 import numpy as np
 import pandas as pd
 from ..checks import number
-from .sample_groups import in_groups
+from .sample_groups import Grouped, in_groups
 from ..registry import Metric
 from ..state import State
 from ..stats import Estimate, jackknife_error, t_interval, unmoved, within
 
 # %% ../../nbs/model_selection/14_intervals.ipynb #c1868ffe
-def _without(state:State, parts:list, rows:Callable) -> Iterator[float]:
+def _without(of:Grouped, state:State, parts:list) -> Iterator[float]:
     "The score without each of `parts`, from a state of all samples that are in none of them"
     if len(parts)==1:
         yield float(state.value())
@@ -33,9 +32,9 @@ def _without(state:State, parts:list, rows:Callable) -> Iterator[float]:
     second = parts[half:]
     for out,others in (first,second),(second,first):
         more = np.concatenate(others)
-        larger = deepcopy(state)
-        larger.update(*rows(more))
-        yield from _without(larger, out, rows)
+        larger = of.state().merge(state)
+        larger.update(*of.taken(more))
+        yield from _without(of, larger, out)
 
 # %% ../../nbs/model_selection/14_intervals.ipynb #b0ac6895
 @dataclass(frozen=True, eq=False)
@@ -108,7 +107,7 @@ def jackknife(
     o = in_groups(metric, data, options, groups, seed)
     value = o.value() # refuses what it must, and warns
     with warnings.catch_warnings(action='ignore'): # said once above
-        without = np.array([*_without(o.state(), o.parts, o.taken)])
+        without = np.array([*_without(o, o.state(), o.parts)])
     sign = 1 if o.metric.higher_is_better else -1
     return Jackknife(o.metric.name, value, without, o.n, sign, o.range, o.samples)
 

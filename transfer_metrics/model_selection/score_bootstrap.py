@@ -37,8 +37,7 @@ def _aligned(of:Grouped) -> tuple[MomentState,list[Moments]]:
     for part in of.parts:
         own:Any = of.state()
         own.update(*of.taken(part))
-        zeros = deepcopy(nothing)
-        same = deepcopy(whole).restore(zeros)
+        same:Any = of.state().restore(deepcopy(nothing))
         same.merge(own)
         moments.append(same.moments)
     return whole,moments
