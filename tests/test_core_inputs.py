@@ -118,10 +118,10 @@ def test_missing_text_labels_are_no_class(missing, tmp_path):
     with pytest.raises(ValueError, match='must not be missing, got 1 missing, first at position 2'):
         said = tm.Outputs(probs=[[.5,.5]]*4, labels=labels)
         tm.leep(said.probs, said.labels)
-    with pytest.raises(ValueError, match='must have a label, 1 of 4 have none, the first at position 2'):
+    with pytest.raises(ValueError, match='`labels` must not be missing, got 1 missing, first at position 2'):
         items_of((['one','two','three','four'], labels))
     table = pd.DataFrame(dict(text=['one','two',missing,'four'], label=['a','b','b','a']))
-    with pytest.raises(ValueError, match='must have a text, 1 of 4 have none, the first at position 2'): items_of(table)
+    with pytest.raises(ValueError, match='`text` must not be missing, got 1 missing, first at position 2'): items_of(table)
     latin = tmp_path/'latin.csv'
     latin.write_bytes('text,label\ncafé,a\nbar,b\n'.encode('latin-1'))
     with pytest.raises(ValueError, match='must be a table of UTF-8 text'): items_of(latin)

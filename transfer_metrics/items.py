@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 from torch.utils.data import Dataset, IterableDataset
-from .checks import one_label_each
+from .checks import one_label_each, none_missing
 from .containers import is_column
 from .samples import Samples
 
@@ -41,11 +41,10 @@ def _columns_of(names, kind):
 
 def _is_missing(o): return o is None or isinstance(o, float) and math.isnan(o)
 
-def _refuse_missing(values, what):
-    "Refuse rows that lack something: a missing label is no class, and a missing text no text"
-    rows = [j for j,o in enumerate(values) if _is_missing(o)]
-    if rows: raise ValueError(f'each input must have {what}, {len(rows)} of {len(values)} have none, the first at '
-                              f'position {rows[0]}; leave these rows out')
+def _refuse_missing(values, name):
+    "Refuse values of which some are missing: that is no class, and no text"
+    missing = [_is_missing(o) for o in values]
+    none_missing(missing, name)
 
 class Items(Dataset):
     """One input and one label a sample, made when they are asked for
@@ -62,7 +61,7 @@ class Items(Dataset):
         one_label_each(len(inputs), labels, 'inputs')
         self.inputs = inputs
         self.labels = list(labels)
-        _refuse_missing(self.labels, 'a label')
+        _refuse_missing(self.labels, 'labels')
     def __len__(self): return len(self.labels)
     def __getitem__(self, i): return self.inputs[i],self.labels[i]
 
@@ -94,7 +93,7 @@ def _of_table(table, kind):
     "Items of a data frame, or of a dictionary of columns"
     inputs,label = _columns_of(list(table), kind)
     columns = [list(table[k]) for k in inputs]
-    for k,values in zip(inputs, columns, strict=True): _refuse_missing(values, f'a {k}')
+    for k,values in zip(inputs, columns, strict=True): _refuse_missing(values, k)
     return Items(_zipped(columns), list(table[label]))
 
 def _as_it_is(picture): return picture

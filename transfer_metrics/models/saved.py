@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from ..checks import none_missing
 from ..core import ArrayLike, as_tensor, not_sparse, same_order
 from ..store import atomic, npz_array, npz_names
 
@@ -24,9 +25,8 @@ def _as_array(given):
     "As a NumPy array; among texts NumPy would make the text 'nan' of a missing one"
     a = np.asanyarray(given)
     if a.dtype.kind!='U' or a.ndim!=1 or isinstance(given, np.ndarray): return a
-    missing = [j for j,o in enumerate(given) if o is None or o!=o] # NaN is no number, not even itself
-    if not missing: return a
-    raise ValueError(f'`labels` must not be missing, got {len(missing)} missing, first at position {missing[0]}')
+    none_missing([o!=o for o in given], 'labels') # NaN is no number, not even itself
+    return a
 
 def host_array(
     t:Any, # Tensor on any device, or what NumPy takes
