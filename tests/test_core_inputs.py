@@ -7,6 +7,7 @@ import torch
 from test_contracts import arrays, each_of, given, kind_of, metrics, refused, value
 import transfer_metrics as tm
 from transfer_metrics.core import as_features, as_labels, as_probs, as_tensor
+from transfer_metrics.items import items_of
 
 x,y = np.random.default_rng(0).normal(size=(12,3)),np.arange(12)%3
 t = torch.from_numpy(x).float()
@@ -109,3 +110,20 @@ def test_another_order_is_refused_at_each_door():
         with pytest.raises(ValueError, match='got their index in another order'): door(turned)
     error, = tm.score_models({'x': x}, turned, 'h_score', **quiet).error
     assert 'got their index in another order' in error
+
+@pytest.mark.parametrize('missing', [None, float('nan')])
+def test_missing_text_labels_are_no_class(missing, tmp_path):
+    "In a list NumPy makes the text 'nan' of them, and a score would count it as a class"
+    labels = ['a','b',missing,'a']
+    with pytest.raises(ValueError, match='must not be missing, got 1 missing, first at position 2'):
+        said = tm.Outputs(probs=[[.5,.5]]*4, labels=labels)
+        tm.leep(said.probs, said.labels)
+    with pytest.raises(ValueError, match='`labels` must not be missing, got 1 missing, first at position 2'):
+        items_of((['one','two','three','four'], labels))
+    table = pd.DataFrame(dict(text=['one','two',missing,'four'], label=['a','b','b','a']))
+    with pytest.raises(ValueError, match='`text` must not be missing, got 1 missing, first at position 2'): items_of(table)
+    latin = tmp_path/'latin.csv'
+    latin.write_bytes('text,label\ncafé,a\nbar,b\n'.encode('latin-1'))
+    with pytest.raises(ValueError, match='must be a table of UTF-8 text'): items_of(latin)
+    said = tm.Outputs(probs=[[.5,.5]]*2, labels=['nan','b']) # a text like others, where somebody wrote it
+    assert said.labels.tolist()==['nan','b']

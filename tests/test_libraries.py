@@ -397,7 +397,7 @@ def test_bad_texts(tmp_path):
     def refused(data, why):
         with pytest.raises(ValueError, match=why): outputs(encoder, data, **quiet)
     refused((reviews, None), 'with a label each')
-    refused((reviews, labels[:4]), 'got 6 and 4')
+    refused((reviews, labels[:4]), 'got 6 samples and 4 labels')
     refused(pd.DataFrame(dict(text=reviews)), 'it has text; rename them')
     plain = transformers.PreTrainedTokenizerFast(tokenizer_object=encoder.prepare.tokenizer._tokenizer)
     plain.save_pretrained(tmp_path/'bert')

@@ -300,6 +300,14 @@ def test_next_command_can_be_copied(arrays):
     status,out,_ = run_args(*args, '--n-boot', '100', '--no-progress')
     assert status==0 and 'scratch: 2 runs' in out
 
+def test_texts_are_no_images(arrays):
+    "A table in the place of images is refused before a model is opened, and the way to score texts is said"
+    table = arrays/'reviews.csv'
+    table.write_text('text,label\na joy,good\nso dull,bad\n')
+    status,_,err = run(f'rank --models hf:nowhere --images {table}')
+    assert status==2 and 'images are in a folder, an .npy or an .npz file' in ' '.join(err.split())
+    assert 'transfer_metrics.score_models' in err
+
 @pytest.mark.filterwarnings('default')
 def test_wide_table(arrays):
     wide = arrays/'wide.csv'

@@ -7,7 +7,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/checks.html.md"""
 # %% auto #0
 __all__ = ['called', 'near', 'did_you_mean', 'one_of', 'known', 'whole', 'number', 'fewest_most', 'training_sizes', 'instance',
            'columns', 'same_length', 'same_width', 'one_label_each', 'finite_rows', 'some_images', 'enough',
-           'two_classes', 'distinct', 'by_name']
+           'two_classes', 'distinct', 'none_missing', 'by_name']
 
 # %% ../nbs/01_checks.ipynb #1e419e2d
 import math
@@ -277,6 +277,15 @@ def distinct(
     if not twice: return
     how = f'; {hint}' if hint else ''
     raise ValueError(f'the names of {called(of)} must differ, got {_plain(twice[0])!r} twice{how}')
+
+def none_missing(
+    missing:Sequence[bool]|np.ndarray, # Whether each value is missing
+    name:str, # What error messages call the values
+) -> None: # Nothing
+    "Refuse values of which some are missing"
+    rows = np.flatnonzero(missing)
+    if not len(rows): return
+    raise ValueError(f'{called(name)} must not be missing, got {len(rows)} missing, first at position {rows[0]}')
 
 def by_name(
     x:Any, # The value

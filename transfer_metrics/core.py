@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from .checks import enough, finite_rows
+from .checks import enough, finite_rows, none_missing
 
 # %% ../nbs/00_core.ipynb #d8c7ccb4
 ArrayLike = Any # a NumPy array, torch tensor (any device), pandas object or (nested) list
@@ -237,11 +237,7 @@ def as_labels(
     check_labels(labels, name, n)
     try: codes,classes = pd.factorize(labels)
     except TypeError as e: raise ValueError(f'`{name}` must be hashable ({e}), shape [n]') from None
-    missing = codes<0
-    if missing.any():
-        first = int(missing.argmax())
-        count = int(missing.sum())
-        raise ValueError(f'`{name}` must not be missing, got {count} missing, first at position {first}')
+    none_missing(codes<0, name)
     classes = np.asarray(classes)
     if not measured: check_classes(classes, len(codes), name)
     numbers = torch.from_numpy(codes).long()

@@ -104,11 +104,8 @@ def _by_products(origins):
     return bool(calls) and all(c.module is None for c in calls)
 
 def _is_matrix(t): return sum(s>1 for s in t.shape)>1
-
 def _has_places(x): return x is not None and x[0,0].numel()>1
-
 def _one_a_row(t): return t.ndim>0 and (t.shape[-1]==1 or t.stride(-1)==0)
-
 class Trace(TorchDispatchMode):
     "Notes where tensors come from while a network computes"
     def __init__(self,
@@ -121,6 +118,7 @@ class Trace(TorchDispatchMode):
         self.n_calls = 0 # of layers, and products
         self.compared = Comparisons()
         self.opaque = is_opaque(model)
+        self.n_classes = {getattr(m, 'num_classes', None) for m in wrapped(model)}
         self.crossed = False # whether data were multiplied with other data since
         self.last = '' # name of the weights that data met last, those that only scale left out
         for k,t in _owntensors_in(model):
@@ -155,6 +153,10 @@ class Trace(TorchDispatchMode):
         wide = {o for t,o in found if o is not None and (_by_products([o]) or not _one_a_row(t))}
         return wide if _by_products(wide) else sources
 
+    def _makes_maps(self, call):
+        "Whether a convolution may make a map of answers for each class; one of a single place is one by what it says"
+        return isinstance(m:=call.module, _convolutions) and (_has_places(call.x) or m.out_channels in self.n_classes)
+
     def _made(self, op, args):
         "Origin of the result of an operation"
         sources = self._sources(op, args)
@@ -162,7 +164,7 @@ class Trace(TorchDispatchMode):
         likened = op in _monotone and _by_products(sources)
         if op not in _direct|_after and not likened or any(not o.calls for o in sources): return _anything
         calls = frozenset().union(*(o.calls for o in sources))
-        maps = op=='relu' and all(isinstance(o.module, _convolutions) and _has_places(o.x) for o in calls)
+        maps = op=='relu' and all(self._makes_maps(o) for o in calls)
         direct = all(o.direct for o in sources) and (op in _direct or maps or likened)
         after = frozenset([op]).union(*(o.after for o in sources))
         return Origin(calls, direct, after)
@@ -184,15 +186,14 @@ class Trace(TorchDispatchMode):
             if named and made is _constant: self.names[t] = named[0]
         if made is _constant: return out
         large = [self.names[t] for t in tensors_in(given) if t in self.names and _is_matrix(t)]
-        if large: self.last = large[0]
+        self.last = large[0] if large else self.last
         if large or op=='mm': self.crossed = op=='mm' and all(self._is_data(t) for t in args)
         met = self.compared.summed(op, args, kwargs, out, self._is_data, self.names)
-        if self.opaque: met = met or self._multiplied(op, args)
+        if self.opaque and not met: met = self._multiplied(op, args)
         if met: self._kept(met, out)
         return out
 
     def _is_data(self, t): return self.origin(t) is not None
-
     def _multiplied(self, op, args):
         "Rows and the weights that they are multiplied with"
         if op not in ('mm','addmm'): return None

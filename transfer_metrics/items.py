@@ -8,11 +8,12 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/items.html.md"""
 __all__ = ['input_columns', 'pair_columns', 'label_columns', 'Items', 'columns_in', 'refuse_unprepared', 'items_of']
 
 # %% ../nbs/25_items.ipynb #651f25f5
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 from torch.utils.data import Dataset, IterableDataset
-from .checks import one_label_each
+from .checks import one_label_each, none_missing
 from .containers import is_column
 from .samples import Samples
 
@@ -38,6 +39,13 @@ def _columns_of(names, kind):
                      f'labels ({", ".join(label_columns)}), it has {", ".join(map(str, names))}; '
                      'rename them, or pass (texts, labels)')
 
+def _is_missing(o): return o is None or isinstance(o, float) and math.isnan(o)
+
+def _refuse_missing(values, name):
+    "Refuse values of which some are missing: that is no class, and no text"
+    missing = [_is_missing(o) for o in values]
+    none_missing(missing, name)
+
 class Items(Dataset):
     """One input and one label a sample, made when they are asked for
 
@@ -53,6 +61,7 @@ class Items(Dataset):
         one_label_each(len(inputs), labels, 'inputs')
         self.inputs = inputs
         self.labels = list(labels)
+        _refuse_missing(self.labels, 'labels')
     def __len__(self): return len(self.labels)
     def __getitem__(self, i): return self.inputs[i],self.labels[i]
 
@@ -84,6 +93,7 @@ def _of_table(table, kind):
     "Items of a data frame, or of a dictionary of columns"
     inputs,label = _columns_of(list(table), kind)
     columns = [list(table[k]) for k in inputs]
+    for k,values in zip(inputs, columns, strict=True): _refuse_missing(values, k)
     return Items(_zipped(columns), list(table[label]))
 
 def _as_it_is(picture): return picture
@@ -95,7 +105,10 @@ def _of_path(path):
         return load_images(path, transform=_as_it_is)
     import pandas as pd
     separator = '\t' if path.suffix=='.tsv' else ','
-    return _of_table(pd.read_csv(path, sep=separator), str(path))
+    try: table = pd.read_csv(path, sep=separator)
+    except UnicodeDecodeError: raise ValueError(f'{path} must be a table of UTF-8 text, it is in another encoding; '
+                                                'save it as CSV UTF-8') from None
+    return _of_table(table, str(path))
 
 def _is_input(x):
     "Whether it is a text, a pair of texts or a picture"

@@ -142,8 +142,14 @@ def _direct(folder):
     from transfer_metrics.datasets.folders import picture_endings
     return sum(p.suffix.lower() in picture_endings for p in folder.iterdir())
 
+def _refuse_tables(path, option):
+    "Refuse a file that holds no images, such as a table of texts"
+    if not path.is_file() or path.suffix in ('.npy','.npz'): return
+    raise ValueError(f'--{option} {path}: images are in a folder, an .npy or an .npz file; texts in a table are scored '
+                     f'in Python, transfer_metrics.score_models(["hf:FOLDER"], "{path}")')
+
 def check_images(
-    path:str, # A folder with one folder of images for each class; anything else is not looked at
+    path:str, # A folder with one folder of images for each class; arrays in files are not looked at
     option:str, # Which option names it
     *,
     empty:bool=False, # Whether a class may have no image
@@ -151,6 +157,7 @@ def check_images(
     "Refuse a folder that holds parts of a data set, one class, or none, by the names of its files"
     from transfer_metrics.datasets.folders import describe, picture_counts, refuse_parts
     folder = Path(path)
+    _refuse_tables(folder, option)
     if not path or not folder.is_dir() or any(folder.glob('*.np[yz]')): return
     refuse_parts(folder)
     counts = picture_counts(folder)

@@ -14,17 +14,25 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from ..checks import none_missing
 from ..core import ArrayLike, as_tensor, not_sparse, same_order
 from ..store import atomic, npz_array, npz_names
 
 # %% ../../nbs/models/02_saved.ipynb #f2c94fe7
 _numpy_floats = torch.float16,torch.float32,torch.float64
 
+def _as_array(given):
+    "As a NumPy array; among texts NumPy would make the text 'nan' of a missing one"
+    a = np.asanyarray(given)
+    if a.dtype.kind!='U' or a.ndim!=1 or isinstance(given, np.ndarray): return a
+    none_missing([o!=o for o in given], 'labels') # NaN is no number, not even itself
+    return a
+
 def host_array(
     t:Any, # Tensor on any device, or what NumPy takes
 ) -> np.ndarray: # The same numbers
     "A copy of `t` as a NumPy array; what NumPy has no type for becomes `float32`"
-    if not isinstance(t, Tensor): return np.asanyarray(t)
+    if not isinstance(t, Tensor): return _as_array(t)
     foreign = t.is_floating_point() and t.dtype not in _numpy_floats
     dtype = torch.float32 if foreign else None
     return t.detach().to('cpu', dtype, copy=True).numpy()
