@@ -25,6 +25,10 @@ from transfer_metrics.models import Outputs, outputs
 from transfer_metrics.progress import live, tqdm
 from transfer_metrics.transferability.leep import leep
 
+# The first gradient starts a thread for each device there is, and no process with such threads can be forked to train. As
+# `torch.export` brings a device, this comes before any test may export.
+torch.ones(1, requires_grad=True).sum().backward()
+
 pytestmark = pytest.mark.skipif(not hasattr(os, 'fork'), reason='needs fork')
 kills = int(os.environ.get('KILLS', 2))
 pause = .01  # of each item, so that kills meet all of them
