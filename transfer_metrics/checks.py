@@ -262,7 +262,7 @@ def two_classes(
     "Refuse labels of a single class"
     there = list(classes)
     if len(there)>1: return
-    if not got: got = f'only {_plain(there[0])!r}' if there else 'none'
+    if not got: got = f'only the class {_plain(there[0])!r}' if there else 'none'
     reason = f'; {why}' if why else ''
     raise ValueError(f'{called(name)} must have at least two classes, got {got}{reason}')
 
