@@ -23,7 +23,7 @@ from .labelled import model_outputs, run_device
 from .names import check_networks, check_saved
 from .tables import told
 from .words import accuracy_words, caution_lines, estimate_text, ranking_words
-from ..paths import a_folder
+from ..paths import of_kind
 
 # %% ../../nbs/cli/03_rank.ipynb #58473200
 def _halves(outs, seed):
@@ -197,7 +197,7 @@ def _check(o):
     if (o.dataset or o.images or o.npy) and not o.models:
         raise ValueError('--dataset, --images and --npy need --models, such as --models resnet18,mobilenet_v3_small')
     if o.store and not o.models: raise ValueError('--store needs --models: files have what models say already')
-    if o.store: a_folder(o.store, '--store')
+    if o.store: of_kind(o.store, '--store', 'folder')
     layer_of_models(o)
     if o.shrinkage: one_of(o.shrinkage, '--shrinkage', ('ledoit_wolf','none'))
     check_names(o.metrics, score_names(), 'rank')

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable
 import numpy as np
 import pandas as pd
-from ..paths import a_file
+from ..paths import of_kind
 
 # %% ../../nbs/store/01_rows.ipynb #d4cc963e
 def _parse(line, kinds):
@@ -55,7 +55,7 @@ class RowStore:
         path:str|os.PathLike, # The file; made when the first results are written
         columns:dict[str,type], # Kind of each column: `int`, `float` or `str`; a column `key` comes after them
     ):
-        self.path = a_file(path, 'store')
+        self.path = of_kind(path, 'store', 'file')
         self.columns = dict(columns)
         self.header = ','.join([*columns,'key'])
         if self.path.exists(): self._check()
