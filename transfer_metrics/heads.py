@@ -155,7 +155,8 @@ class Trace(TorchDispatchMode):
 
     def _makes_maps(self, call):
         "Whether a convolution may make a map of answers for each class; one of a single place is one by what it says"
-        return isinstance(m:=call.module, _convolutions) and (_has_places(call.x) or m.out_channels in self.n_classes)
+        if not isinstance(call.module, _convolutions): return False
+        return _has_places(call.x) or call.module.out_channels in self.n_classes
 
     def _made(self, op, args):
         "Origin of the result of an operation"

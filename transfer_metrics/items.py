@@ -8,12 +8,11 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/items.html.md"""
 __all__ = ['input_columns', 'pair_columns', 'label_columns', 'Items', 'columns_in', 'refuse_unprepared', 'items_of']
 
 # %% ../nbs/25_items.ipynb #651f25f5
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 from torch.utils.data import Dataset, IterableDataset
-from .checks import one_label_each, none_missing
+from .checks import all_given, one_label_each
 from .containers import is_column
 from .samples import Samples
 
@@ -39,13 +38,6 @@ def _columns_of(names, kind):
                      f'labels ({", ".join(label_columns)}), it has {", ".join(map(str, names))}; '
                      'rename them, or pass (texts, labels)')
 
-def _is_missing(o): return o is None or isinstance(o, float) and math.isnan(o)
-
-def _refuse_missing(values, name):
-    "Refuse values of which some are missing: that is no class, and no text"
-    missing = [_is_missing(o) for o in values]
-    none_missing(missing, name)
-
 class Items(Dataset):
     """One input and one label a sample, made when they are asked for
 
@@ -61,7 +53,7 @@ class Items(Dataset):
         one_label_each(len(inputs), labels, 'inputs')
         self.inputs = inputs
         self.labels = list(labels)
-        _refuse_missing(self.labels, 'labels')
+        all_given(self.labels, 'labels')
     def __len__(self): return len(self.labels)
     def __getitem__(self, i): return self.inputs[i],self.labels[i]
 
@@ -93,7 +85,7 @@ def _of_table(table, kind):
     "Items of a data frame, or of a dictionary of columns"
     inputs,label = _columns_of(list(table), kind)
     columns = [list(table[k]) for k in inputs]
-    for k,values in zip(inputs, columns, strict=True): _refuse_missing(values, k)
+    for k,values in zip(inputs, columns, strict=True): all_given(values, k)
     return Items(_zipped(columns), list(table[label]))
 
 def _as_it_is(picture): return picture

@@ -133,9 +133,10 @@ _caps = {'tanh','softplus','sigmoid','hardsigmoid'}
 
 def _is_usual(module):
     "Whether weights belong to a layer of torch or one made after it, or to a norm"
-    kinds = [c.__module__ for c in type(module).__mro__ if c not in (nn.Module,nn.Bilinear)]
-    of_torch = any(o.startswith('torch.') and not o.endswith(('.container','.bilinear')) for o in kinds)
-    return of_torch and not isinstance(module, nn.Bilinear) or 'norm' in type(module).__name__.lower()
+    if 'norm' in type(module).__name__.lower(): return True
+    if isinstance(module, nn.Bilinear): return False
+    kinds = [c.__module__ for c in type(module).__mro__ if c is not nn.Module]
+    return any(o.startswith('torch.') and not o.endswith('.container') for o in kinds)
 
 def _claims_features(module, z):
     "Whether it says how many features it makes, as the image encoders of CLIP do"

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from ..checks import training_sizes, whole
-from ..datasets.folders import label_names, n_held_out, picture_counts
+from ..checks import whole
+from ..datasets.folders import label_names, n_held_out, picture_counts, training_sizes
 from .common import numbers_in, range_in, read_array
 
 # %% ../../nbs/cli/22_amounts.ipynb #877af5f2

@@ -7,16 +7,14 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/inputs.html.md"""
 # %% auto #0
 __all__ = ['metric_args', 'digits_models', 'score_names', 'check_names', 'check_enough', 'torchvision_models', 'check_models',
            'check_device', 'check_file', 'files_in', 'read_file', 'check_rows', 'check_finite', 'one_way',
-           'arrays_with_labels', 'layer_of_models', 'as_many_files', 'with_labels', 'configured']
+           'arrays_with_labels', 'layer_of_models', 'as_many_files', 'with_labels']
 
 # %% ../../nbs/cli/13_inputs.ipynb #962cb74d
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sized
+from collections.abc import Collection, Mapping, Sized
 from functools import cache
 from importlib.util import find_spec
-from inspect import signature
-from json import loads
 from pathlib import Path
 from typing import Any
 from ..checks import distinct, finite_rows, known
@@ -274,43 +272,3 @@ def with_labels(
 ) -> None: # Nothing, or `ValueError`
     "Refuse outputs without labels"
     if labels is None: raise ValueError(f'{name} must have labels')
-
-# %% ../../nbs/cli/13_inputs.ipynb #eba6ab44
-def _defaults(f):
-    "Default of each argument of a command"
-    return {k: p.default for k,p in signature(f).parameters.items()}
-
-def _text(value): return ','.join(map(str, value)) if isinstance(value, list) else value
-
-def _in_file(path):
-    "The options in a JSON file, named as arguments"
-    present(path, kind='file')
-    try: given = loads(Path(path).read_text())
-    except ValueError as e: raise ValueError(f'{path} is not a JSON file: {e}') from None
-    if not isinstance(given, dict):
-        raise ValueError(f'{path} must hold a JSON object of options, got {type(given).__name__}')
-    return {k.replace('-', '_'): _text(v) for k,v in given.items()}
-
-def _check_option(path, name, value, defaults):
-    "Refuse an option that there is not, or of another kind"
-    names = [k for k in defaults if k!='config']
-    if name not in names:
-        raise ValueError(f'{path}: unknown option {name!r}; there are {", ".join(names)}')
-    kind = type(defaults[name])
-    whole_number = kind is float and isinstance(value, int)
-    if isinstance(value, kind) or whole_number: return
-    raise ValueError(f'{path}: {name} must be a {kind.__name__}, got {value!r}')
-
-def configured(
-    f:Callable, # A command
-    given:Mapping[str,Any], # Its options, of the command line
-    path:str='', # A JSON file with more of them; '' for none
-) -> dict[str,Any]: # Every option: of the command line, else of the file, else as the command has it
-    "Options of a JSON file under those of the command line"
-    defaults = _defaults(f)
-    options = defaults|given
-    if not path: return options
-    in_file = _in_file(path)
-    for k,v in in_file.items(): _check_option(path, k, v, defaults)
-    free = {k: v for k,v in in_file.items() if options[k]==defaults[k]}
-    return options|free

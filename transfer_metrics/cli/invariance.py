@@ -18,7 +18,8 @@ from .accuracy import named_counts
 from .answers import Answer
 from .common import classifiers, command, looked_at, models_text, names_in, numbers_in, one_thread
 from .common import unnamed, write
-from .inputs import check_names, configured
+from .config import configured
+from .inputs import check_names
 from .labelled import check_answers, given_images
 from .names import check_images, check_networks, check_pixels, existing, label_free_names
 from .plan import asked, fewer, less, lasting, passes, planned, timed, views

@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.error import URLError
 from ..checks import known, whole
 from .common import as_options, commands
-from .inputs import configured
+from .config import configured
 from .parser import parser_of
 from .tables import copied, told
 from ..pages import site

@@ -15,6 +15,7 @@ from .folders import n_held_out as n_held_out
 from .folders import picture_counts as picture_counts
 from .folders import picture_endings as picture_endings
 from .folders import refuse_parts as refuse_parts
+from .folders import training_sizes as training_sizes
 from .images import array_images as array_images
 from .images import ArrayImages as ArrayImages
 from .images import load_dataset as load_dataset

@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/datasets/folders.html.
 
 # %% auto #0
 __all__ = ['picture_endings', 'image_names', 'label_names', 'class_counts', 'describe', 'refuse_parts', 'picture_counts',
-           'n_held_out']
+           'n_held_out', 'training_sizes']
 
 # %% ../../nbs/datasets/06_folders.ipynb #b21cbf1d
 import math
@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from ..checks import called
 
 # %% ../../nbs/datasets/06_folders.ipynb #6308948e
 def _names(data):
@@ -128,3 +129,14 @@ def n_held_out(
     several = [n for n in counts if n>1]
     wanted = math.ceil(frac*sum(several)-1e-9)
     return min(wanted, sum(several)-len(several))
+
+def training_sizes(
+    sizes:Iterable[float], # Training sizes, which may still have to be rounded
+    most:int, # The largest that there can be
+    name:str, # What error messages call them
+) -> None: # Nothing
+    "Refuse sizes that there are not enough samples for"
+    bad = [f'{n:g}' for n in sizes if not .5<=n<=most+.5]
+    if not bad: return
+    raise ValueError(f'{called(name)} must be training sizes from 1 to {most} '
+                     f'(samples that are left after the split), got {", ".join(bad[:5])}')

@@ -28,6 +28,11 @@ from .domains import floats as floats
 from .domains import ImageSet as ImageSet
 from .domains import interior_domain as interior_domain
 from .domains import stored_images as stored_images
+from .drawn_estimates import class_shares as class_shares
+from .drawn_estimates import estimator_of as estimator_of
+from .drawn_estimates import in_accuracy as in_accuracy
+from .drawn_estimates import resampled_mean as resampled_mean
+from .drawn_estimates import RowEstimate as RowEstimate
 from .effective_invariance import Answers as Answers
 from .effective_invariance import answers as answers
 from .effective_invariance import effective_invariance as effective_invariance
@@ -40,7 +45,6 @@ from .estimates import accuracy_estimates as accuracy_estimates
 from .estimates import AccuracyEstimate as AccuracyEstimate
 from .estimates import by_line as by_line
 from .estimates import estimate_row as estimate_row
-from .estimates import in_accuracy as in_accuracy
 from .estimates import Kept as Kept
 from .estimates import labelled_outputs as labelled_outputs
 from .estimates import through_line as through_line

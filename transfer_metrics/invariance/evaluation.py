@@ -173,11 +173,11 @@ class _Keys:
 def _items(jobs, domain, book, wanted, here):
     "Each set with each model; `wanted` takes the keys of the rows by model, set and name"
     keys = _Keys(jobs, book)
-    seen:set[str] = set()
+    seen:list[str] = []
     for data in domain:
         instance(data, 'domain', ImageSet, 'image sets, ImageSet(name, images, labels), not images or a loader')
-        if data.name in seen: distinct([data.name, data.name], 'the sets')
-        seen.add(data.name)
+        distinct([*seen, data.name], 'the sets')
+        seen.append(data.name)
         keys.look(data)
         for j in jobs:
             results = keys.results(j, data)

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from ..checks import enough, number, one_of, training_sizes, whole
+from ..checks import enough, number, one_of, whole
 from ..core import ArrayLike, as_labels, as_tensor, chunks
-from ..datasets.folders import n_held_out
+from ..datasets.folders import n_held_out, training_sizes
 from ..linalg import Moments, centred, mean_shift, mean_variance
 
 # %% ../../nbs/loss_data/04_sampling.ipynb #79f2206f

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from ..checks import none_missing
+from ..checks import all_given
 from ..core import ArrayLike, as_tensor, not_sparse, same_order
 from ..store import atomic, npz_array, npz_names
 
@@ -25,7 +25,7 @@ def _as_array(given):
     "As a NumPy array; among texts NumPy would make the text 'nan' of a missing one"
     a = np.asanyarray(given)
     if a.dtype.kind!='U' or a.ndim!=1 or isinstance(given, np.ndarray): return a
-    none_missing([o!=o for o in given], 'labels') # NaN is no number, not even itself
+    all_given(given, 'labels')
     return a
 
 def host_array(
