@@ -37,20 +37,26 @@ def _of_reading(table):
     if len(same): return same,'among tasks with equally many classes'
     return rows[rows.given=='nothing'],'over all tasks'
 
+def _best_words(rows, where):
+    "Which score predicts the accuracy of one model best"
+    nothing = 'accuracy, or every score, is the same on all tasks, and nothing can be correlated.'
+    if rows.value.isna().all(): return nothing
+    best = rows.loc[rows.value.idxmax()]
+    if best.value<=0:
+        return f'no score rises with accuracy {where}; the largest correlation is that of {best.score}, {_text(best)}.'
+    first = f'{best.score} predicts accuracy best {where}, correlation {_text(best)}{_none_words(best)}.'
+    return first+_near_words(_near(rows, best))
+
 def correlation_words(
     table:Any, # Data frame as of `correlations`
 ) -> list[str]: # Sentences, one a model, at most four
     "Which score predicts accuracy best, for each model"
     rows,where = _of_reading(table)
+    several = table.method.nunique()>1
     said = []
     for (model,method),o in rows.groupby(['model','method'], sort=False):
-        who = model if table.method.nunique()==1 else f'{model}, {method}'
-        if o.value.isna().all():
-            said.append(f'{who}: accuracy, or every score, is the same on all tasks, and nothing can be correlated.')
-            continue
-        best = o.loc[o.value.idxmax()]
-        first = f'{who}: {best.score} predicts accuracy best {where}, correlation {_text(best)}{_none_words(best)}.'
-        said.append(first+_near_words(_near(o, best)))
+        who = f'{model}, {method}' if several else model
+        said.append(f'{who}: {_best_words(o, where)}')
     more = len(said)-4
     return said if more<=0 else [*said[:4], f'The other {more} stand in the table.']
 

@@ -228,7 +228,10 @@ def saving_words(
     gains = [('jumpstart','starts'),('asymptotic_advantage','ends')]
     said = [_gain_words(rows.loc[k], verb) for k,verb in gains]
     both = '; '.join(said)
-    return [_saving_words(rows.loc['average_relative_reduction']), f'{both[0].upper()}{both[1:]}.']
+    saved = _saving_words(rows.loc['average_relative_reduction'])
+    if table.attrs.get('caution'):
+        saved = f'If both curves have one unit, which they do not look like: {saved[0].lower()}{saved[1:]}'
+    return [saved, f'{both[0].upper()}{both[1:]}.']
 
 # %% ../../nbs/cli/11_words.ipynb #6097a266
 def _need_text(r):

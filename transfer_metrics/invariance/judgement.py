@@ -166,7 +166,9 @@ def _why(rows, facts, agree, spoken):
     if spoken<2: return 'only one metric speaks in accuracy, so nothing confirms it'
     if len(rows)<2: return 'all estimates are the same'
     how = 'the estimates agree' if agree else 'the estimates disagree'
-    if not _moved(facts) and agree: return how
+    by_confidence = 'agreement_on_the_line' not in set(rows.metric)
+    together = ', though all rest on confidence and may be misled together' if by_confidence else ''
+    if not _moved(facts) and agree: return how+together
     if not _moved(facts): return f'{how}, and nothing in the samples says why: take the whole interval'
     share = _percent(facts['class_distance'])
     chance = _percent(facts['class_distance_by_chance'])
@@ -226,7 +228,7 @@ def judge(
     >>> new = Outputs(probs=[[.9, .1]]*60+[[.2, .8]]*40)
     >>> known = Outputs(probs=[[.9, .1]]*50+[[.2, .8]]*50, labels=[0]*40+[1]*60)
     >>> print(judge(estimates_frame(new, known, ['atc', 'doc']))[0])
-    estimated accuracy .92 [.83, .97]; the estimates agree
+    estimated accuracy .92 [.83, .97]; the estimates agree, though all rest on confidence and may be misled together
     """
     columns(frame, ('model','data','metric','value','n',*accuracy_columns), source='predicted_accuracy')
     return [_judged(model, data, o) for (model,data),o in frame.groupby(['model','data'], sort=False)]

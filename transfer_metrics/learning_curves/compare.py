@@ -137,14 +137,15 @@ def _looks_like_fractions(perf): return perf.min()>=0 and perf.max()<=1
 
 def _looks_like_percent(perf): return perf.min()>=0 and 2<perf.max()<=100 # far beyond what fractions can be
 
-def _warn_of_units(base, transfer):
-    "Say that one curve looks like fractions and the other like percent, which makes every number nonsense"
-    if base.direction!='max': return
+def _unlike_units(base, transfer):
+    "That one curve looks like fractions and the other like percent, which makes every number nonsense; else ''"
+    if base.direction!='max': return ''
     pairs = dict(base=base, transfer=transfer), dict(transfer=transfer, base=base)
     for (small,a),(large,b) in (p.items() for p in pairs):
         if not (_looks_like_fractions(a.perf) and _looks_like_percent(b.perf)): continue
-        warnings.warn(f'`{small}` goes from {a.perf[0]:.3g} to {a.perf[-1]:.3g} and `{large}` from {b.perf[0]:.3g} to '
-                      f'{b.perf[-1]:.3g}: if these are fractions and percent, divide the second by 100', stacklevel=3)
+        return (f'`{small}` goes from {a.perf[0]:.3g} to {a.perf[-1]:.3g} and `{large}` from {b.perf[0]:.3g} to '
+                f'{b.perf[-1]:.3g}: if these are fractions and percent, divide the second by 100')
+    return ''
 
 def _warn_of_losses(*curves):
     "Say that all curves get worse with more data, as losses do that are read the wrong way round"
@@ -170,7 +171,8 @@ def compare_curves(
     """Every metric of two learning curves with its bootstrap interval, all on the same resamples
 
     `p_neg_inf` and `p_pos_inf` are shares of the resamples, and `reason` says why a value is infinite or has no
-    interval. Of all metrics higher is better, of `missed_by_transfer` less.
+    interval. Of all metrics higher is better, of `missed_by_transfer` less. Where the curves look as if they had
+    different units, a warning says so, and `attrs['caution']` keeps it.
 
     >>> base, transfer = Curve([0, 20, 60], [.2, .5, .7]), Curve([0, 20, 60], [.35, .6, .8])
     >>> table = compare_curves(base, transfer).set_index('metric')
@@ -180,7 +182,8 @@ def compare_curves(
     if base.many or transfer.many:
         raise ValueError('`base` and `transfer` must be one curve each, with runs; leave out each()')
     _warn_of_losses(base, transfer)
-    _warn_of_units(base, transfer)
+    caution = _unlike_units(base, transfer)
+    if caution: warnings.warn(caution, stacklevel=2)
     rows = _rows()
     apart = _apart(base, transfer)
     resample = options.get('resample', 'runs')
@@ -195,7 +198,9 @@ def compare_curves(
         e = es.get(k, Estimate(math.nan))
         why = _reason(k, e.value, base, transfer) if k in es else apart
         table.append(_row(k, unit, e, why, alone))
-    return pd.DataFrame(table)
+    found = pd.DataFrame(table)
+    found.attrs['caution'] = caution
+    return found
 
 # %% ../../nbs/learning_curves/06_compare.ipynb #c933135b
 def _extent(base, transfer):
