@@ -86,13 +86,13 @@ inner = {
                                  '24_refine')),
     *(f'learning_curves/{o}' for o in ('08_runs', '10_levels')),
     *(f'invariance/{o}' for o in ('15_noise_and_blur', '16_weather', '17_digital', '18_exterior', '19_transforms', '20_lines',
-                                  '21_recipes', '22_fits', '27_prices')),
+                                  '21_recipes', '22_fits', '27_prices', '28_drawn_estimates')),
     *(f'experiments/{o}' for o in ('10_modulation', '15_pictures', '11_new_head', '16_remainders', '12_pairs', '13_material',
                                    '14_measuring')),
     'datasets/05_scenes', 'datasets/06_folders',
     *(f'cli/{o}' for o in ('02_common', '08_tables', '09_answers', '10_report', '11_words', '12_study_words', '13_inputs',
                            '14_labelled', '15_parser', '16_study_tables', '18_plan', '19_names', '20_intervals',
-                           '22_amounts', '23_study_data', '24_spreadsheets')),
+                           '22_amounts', '23_study_data', '24_spreadsheets', '25_config')),
 }
 
 # How readers call what is on a page, where its title says it in other words: for the search

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from fastcore.meta import delegates
 from ..checks import distinct, number, two_classes, whole
 from .answers import Answer
-from .common import classifiers, command, looked_at, models_text, names_in, numbers_in, one_thread
+from .common import classifiers, command, looked_at, models_text, names_in, numbers_in
 from .common import read_array
 from .inputs import as_many_files, check_names, with_labels
 from .labelled import check_answers
@@ -163,12 +163,13 @@ def _of_saved(o, a, run):
 def _predicted(o, a):
     "The table of estimates"
     from transfer_metrics.invariance.predicted_accuracy import predicted_accuracy
+    from transfer_metrics.linalg import one_thread
     run:dict[str,Any] = dict(metrics=names_in(o.metrics) or None, n_boot=o.n_boot, coverage=o.coverage, seed=o.seed)
     if o.known_outputs: return _of_saved(o, a, run)
     m = _own(o) if o.models else _example(o)
     _found(a, m, o)
     run |= dict(most=o.limit, batch_size=o.batch_size, device=o.device or None, progress=o.progress)
-    with one_thread(small=not o.models): return predicted_accuracy(m.models, m.known, m.new, **run)
+    with one_thread(not o.models): return predicted_accuracy(m.models, m.known, m.new, **run)
 
 # %% ../../nbs/cli/17_accuracy.ipynb #97bfceb0
 def _cell(value, lo, hi):

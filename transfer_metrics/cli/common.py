@@ -7,12 +7,11 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/common.html.md"""
 # %% auto #0
 __all__ = ['commands', 'Command', 'command', 'unnamed', 'write', 'names_in', 'numbers_in', 'range_in', 'as_options', 'read_array',
            'limited', 'share_of', 'saved_outputs', 'own_model', 'as_given', 'looked_at', 'pixels_text', 'random_text',
-           'models_text', 'check_channels', 'classifiers', 'one_thread']
+           'models_text', 'check_channels', 'classifiers']
 
 # %% ../../nbs/cli/02_common.ipynb #88b4bcbf
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -261,16 +260,3 @@ def classifiers(
             models[apart.get(spec, own)] = nn.Sequential(*norm, own_model(spec, option))
         else: models[spec] = _torchvision(spec, weights, norm)
     return models
-
-# %% ../../nbs/cli/02_common.ipynb #9b579e22
-@contextmanager
-def one_thread(
-    small:bool, # Whether to
-) -> Iterator[None]: # For as long as the block runs
-    "Networks as small as those for digits are fastest on one thread, above all where other programs run"
-    import torch
-    threads = torch.get_num_threads()
-    try:
-        if small: torch.set_num_threads(1)
-        yield
-    finally: torch.set_num_threads(threads)

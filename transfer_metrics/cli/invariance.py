@@ -16,7 +16,7 @@ from fastcore.meta import delegates
 from ..checks import number, whole
 from .accuracy import named_counts
 from .answers import Answer
-from .common import classifiers, command, looked_at, models_text, names_in, numbers_in, one_thread
+from .common import classifiers, command, looked_at, models_text, names_in, numbers_in
 from .common import unnamed, write
 from .config import configured
 from .inputs import check_names
@@ -263,7 +263,8 @@ def invariance(
     metrics = _metrics(names_in(o.metrics))
     from transfer_metrics.invariance.fits import best_metrics, fit_scores
     from transfer_metrics.invariance.recipes import plot_fits
-    with one_thread(small=not o.models): frame,m = _evaluated(o, metrics, a)
+    from transfer_metrics.linalg import one_thread
+    with one_thread(not o.models): frame,m = _evaluated(o, metrics, a)
     scores = fit_scores(frame, m.interior, n_boot=o.n_boot)
     best = best_metrics(scores)
     found = _predictions(frame, best, m)

@@ -14,7 +14,7 @@ from fastcore.meta import delegates
 from ..checks import number, whole
 from .amounts import check_classes, digits_counts, image_counts, label_counts, saved_counts
 from .answers import Answer
-from .common import as_given, as_options, command, looked_at, models_text, names_in, one_thread
+from .common import as_given, as_options, command, looked_at, models_text, names_in
 from .common import range_in
 from .inputs import check_enough, check_names, digits_models, score_names, with_labels
 from .labelled import found_text, given_arrays, given_images
@@ -275,9 +275,10 @@ def study(
     o.store = _kept(store, resume, experiment)
     _check(o)
     from transfer_metrics.experiments.recipes import study_recipe
+    from transfer_metrics.linalg import one_thread
     plan = study_recipe(experiment)
     if metrics and metrics!='all' and experiment not in ('correlation','selection'):
         o.metrics = ','.join(dict.fromkeys([*names_in(metrics), score]))
-    with one_thread(small=not own_data(o)): frame = _measure(experiment, o, plan, a)
+    with one_thread(not own_data(o)): frame = _measure(experiment, o, plan, a)
     _report(a, o, plan, frame, experiment)
     a.deliver(**files)

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 from ..checks import known
+from ..linalg import one_thread
 from ..progress import tqdm
 from ..models import draw_weights
 from ..store import Checkpoint, fingerprint
@@ -278,12 +279,8 @@ def digits_zoo(
     wanted = [names] if isinstance(names, str) else list(names)
     for k in wanted:
         known(k, _sources, 'digits model', 'digits_sources')
-    threads = torch.get_num_threads()
     bar = tqdm(wanted, desc='digits zoo', unit='model', delay=1, disable=not progress)
-    try:
-        torch.set_num_threads(1)
-        return {k: _cached(k, folder) for k in bar}
-    finally: torch.set_num_threads(threads)
+    with one_thread(True): return {k: _cached(k, folder) for k in bar}
 
 # %% ../../nbs/datasets/01_digits.ipynb #3ea58a1c
 def digits_source(

@@ -20,7 +20,7 @@ from torch import Tensor
 from ..progress import tqdm
 from ..checks import enough, number, same_width, two_classes
 from ..core import ArrayLike, Labels, as_features, as_labels
-from ..linalg import power2
+from ..linalg import one_thread, power2
 from ..logistic import head, share_right, solve_heads, standardised, warn_unsettled
 
 # %% ../../nbs/experiments/03_retrain_head.ipynb #b3c66889
@@ -122,15 +122,12 @@ def _spread(f, groups, threads):
     if threads<2 or len(groups)<2:
         yield from map(f, groups)
         return
-    was = torch.get_num_threads()
-    pool = ThreadPoolExecutor(threads)
-    torch.set_num_threads(1)
-    try:
-        jobs = [pool.submit(f, g) for g in groups]
-        for o in as_completed(jobs): yield o.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(was)
+    with one_thread(True):
+        pool = ThreadPoolExecutor(threads)
+        try:
+            jobs = [pool.submit(f, g) for g in groups]
+            for o in as_completed(jobs): yield o.result()
+        finally: pool.shutdown(cancel_futures=True)
 
 # %% ../../nbs/experiments/03_retrain_head.ipynb #19365f7f
 class _Split(NamedTuple):
