@@ -1,12 +1,13 @@
 """Every notebook runs as it is, showing what it was committed with, and with the installed package in place of its exported cells.
 Each run is a process of its own, forked from a server that has imported the heavy libraries: nothing leaks from one notebook
 into the next (registry, patches, rcParams, seeds), at 0.1 s a notebook where a fresh interpreter takes 5 s."""
-import ast, gc, os, re, warnings
+import ast, gc, os, re, shutil, warnings
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from math import isclose
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 import matplotlib.pyplot as plt
 import pytest
 from execnb.shell import CaptureShell
@@ -43,7 +44,12 @@ def imported(src, mod):
     return '\n'.join(keep + [f'from {mod} import {nm}' for o in body for nm in defined(o)])
 
 def execute(path, package):
-    "The tested cells of the notebook at `path`, as `(id, source, outputs)`, and the traceback if one fails"
+    "As `executed`; with the package the notebook lies alone in a folder, as on Colab, without the rest of the project"
+    if not package: return executed(path, package, path)
+    with TemporaryDirectory() as d: return executed(path, package, Path(shutil.copy(path, d)))
+
+def executed(path, package, place):
+    "The tested cells of the notebook at `path`, as `(id, source, outputs)`, and the traceback if one fails, run at `place`"
     gc.freeze()  # collections pass over what the server has imported, half a million objects
     nb,tested = read_nb(path),{c.id for c in nb_test_cells(path, cfg.tst_flags.split())}
     cells = [c for c in nb.cells if c.id in tested]
@@ -51,8 +57,8 @@ def execute(path, package):
         if ks := c.directives.keys() & {'export', 'exports', 'exporti'}:
             to = c.directives[ks.pop()]
             c.source = imported(c.source, f'{cfg.lib_path.name}.{to}' if to else default_exp(nb))
-    os.chdir(path.parent)
-    shell = CaptureShell(path, mpl_format='png')  # only that there is a figure is compared, not how fine it is
+    os.chdir(place.parent)
+    shell = CaptureShell(place, mpl_format='png')  # only that there is a figure is compared, not how fine it is
     plt.uninstall_repl_displayhook()  # figures are drawn as they are shown; pyplot would draw each before that as well
     for k in ['set_matplotlib_formats', 'sys']: shell.user_ns.pop(k)  # this shell's own; readers' shells do not have them
     warnings.simplefilter('error')
