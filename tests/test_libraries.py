@@ -289,6 +289,23 @@ def test_texts_for_a_model_of_pictures(tmp_path, capsys):
     err = ' '.join(capsys.readouterr().err.split())
     assert f'the model takes pictures, got the text {reviews[0]!r}' in err
 
+@pytest.mark.filterwarnings('ignore')
+def test_texts_that_nobody_has_labelled(tmp_path):
+    "One row a text, as with labels; the accuracy on them is estimated of a model by name as of what it said"
+    name = f"hf:{tiny_bert(tmp_path/'classifier', 'AutoModelForSequenceClassification')}"
+    known = reviews*6,[0,1]*18
+    labelled = outputs(name, known, **quiet)
+    for form in known[0], np.array(known[0]), pd.Series(known[0]):
+        alone = outputs(name, form, **quiet)
+        assert alone.labels is None
+        np.testing.assert_allclose(alone.probs, labelled.probs, atol=1e-6)
+    shown = dict(n_boot=0, metrics=['atc_entropy','doc','cot'], progress=False)
+    expected = tm.predicted_accuracy('classifier', labelled, alone, **shown)
+    for model in name, open_model(name), {'classifier': name}:
+        found = tm.predicted_accuracy(model, known, known[0], **shown)
+        np.testing.assert_allclose(found.estimated_accuracy, expected.estimated_accuracy, atol=1e-6)
+    with pytest.raises(ValueError, match="numbers of the outputs, from 0 on, got 'cat'"): tm.predicted_accuracy(name, (reviews, labels), reviews, **shown)
+
 def test_long_texts_are_told(tmp_path):
     adapted = open_model(f'hf:{tiny_bert(tmp_path)}')
     long = ['a joy '*9]*6

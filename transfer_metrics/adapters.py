@@ -66,10 +66,9 @@ def _tell_pixels(x, prepare):
                   stacklevel=2)
 
 def _collated(items, prepare):
-    "Samples `(x, y)` as a batch"
-    inputs = [x for x,_ in items]
-    labels = [y for _,y in items]
-    return _input(inputs, prepare),labels
+    "Samples `(x, y)`, or `(x,)` without labels, as a batch"
+    columns = [list(o) for o in zip(*items, strict=True)]
+    return _input(columns[0], prepare),*columns[1:]
 
 def need_pictures(
     inputs:list, # Of a batch

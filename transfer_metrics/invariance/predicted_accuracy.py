@@ -14,9 +14,11 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import nn
+from ..adapters import FromPixels, adapt
 from ..checks import enough
 from ..core import ArrayLike
 from ..estimators import is_estimator, network_in
+from ..model_names import library_of, short_name
 from ..models import Outputs, forward
 from ..registry import result_frame
 from ..samples import Samples
@@ -31,10 +33,18 @@ def _answers(model, data, most, seed, run):
     "What a model says about the samples of a set, at most `most` of them"
     if isinstance(data, Outputs): return data
     if model is None: raise ValueError('without a model, `known` and `new` must be Outputs')
-    samples = Samples.of(data, prepare=floats) if isinstance(data, ImageSet) else data
+    model,samples,own = _prepared(model, data, run['batch_size'])
     kept = Kept(most, seed=seed)
-    for look in forward(model, samples, dtype=torch.float64, **run): kept.add(look)
+    for look in forward(model, samples, forward=own, dtype=torch.float64, **run): kept.add(look)
     return kept.outputs()
+
+def _prepared(model, data, batch_size):
+    "A network, samples as it takes them, and how it is called; `None` as usual"
+    adapted = adapt(model)
+    of_images = isinstance(data, ImageSet)
+    if of_images: return FromPixels(adapted) if adapted else model,Samples.of(data, prepare=floats),None
+    if adapted: return adapted.model,adapted.batches(data, batch_size),adapted.forward
+    return model,data,None
 
 def _unlabelled(model, data):
     "Samples alone of what a scikit-learn model looks at"
@@ -46,11 +56,19 @@ def _by_name(models):
     if isinstance(models, Mapping):
         enough(len(models), 1, 'model', 'model')
         return dict(models)
+    if isinstance(models, str): return {short_name(models): models} if library_of(models) else {models: None}
+    adapted = adapt(models)
+    if adapted: return {adapted.name: adapted}
     if isinstance(models, nn.Module) or is_estimator(models): return {type(models).__name__: models}
-    if isinstance(models, str): return {models: None}
     kind = type(models).__name__
     raise ValueError('`model` must be a classifier, a dict of such by name, or the name of the model '
                      f'whose Outputs are given, got {kind}')
+
+def _need_numbers(labels):
+    "Refuse names of classes, of which nothing says which output they are"
+    if labels is None or np.asarray(labels).dtype.kind not in 'OUST': return
+    raise ValueError(f'labels of `known` must be the numbers of the outputs, from 0 on, got {labels[0]!r}; '
+                     'map them, such as by model.config.label2id of a Hugging Face classifier')
 
 def _sets(new):
     "New sets by name"
@@ -124,9 +142,11 @@ def _metrics(metrics):
     return others,len(others)<len(names)
 
 def predicted_accuracy(
-    # A classifier, of scikit-learn as well, a dict of such by name, or the name of the one whose Outputs are given
+    # A classifier, of scikit-learn as well, or its name as of `open_model`, such as 'hf:NAME'; a dict of such by name;
+    # or what the one whose Outputs are given is called
     model:Any,
-    # Labelled samples of the model's own classes: `(x, y)`, a data set, a loader, an `ImageSet`, or saved `Outputs`
+    # Labelled samples of the model's own classes, numbers from 0 on: `(x, y)`, a data set, a loader, an `ImageSet`, or
+    # saved `Outputs`; for a name also texts and pictures
     known:Any,
     # Samples without labels: images, a loader, an `ImageSet`, saved `Outputs`; or a dict of several such sets by name.
     # Labels that they have are not looked at
@@ -155,12 +175,13 @@ def predicted_accuracy(
     >>> float(found.estimated_accuracy[0].round(3))
     0.925
     """
-    models = {k: network_in(m) for k,m in _by_name(model).items()}
+    models = {k: adapt(m) or network_in(m) for k,m in _by_name(model).items()}
     sets = _sets(new)
     run = dict(batch_size=batch_size, device=device, progress=progress)
     draws:dict[str,Any] = dict(n_boot=n_boot, coverage=coverage, seed=seed)
     asked,line = _metrics(metrics)
     told = {k: _answers(m, known, most, seed, run) for k,m in models.items()}
+    for out in told.values(): _need_numbers(out.labels)
     tables = []
     for data,samples in sets.items():
         said = {k: _answers(m, _unlabelled(m, samples), most, seed, run) for k,m in models.items()}

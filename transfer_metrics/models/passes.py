@@ -24,7 +24,7 @@ from .watching import checked_features, labels_in_batch, need_finite, watched_mo
 from ..progress import Pace, tqdm
 from ..reader import Reader
 from ..reading import call_with
-from ..running import Way
+from ..running import Way, batch_length
 from ..samples import Samples
 
 # %% ../../nbs/models/04_passes.ipynb #b6e1fd08
@@ -80,8 +80,8 @@ def _check_answers(z, batch, usual):
         raise ValueError('the output of the model is not made directly by a layer that could be a head, so it is '
                          'features, and there are no logits and probabilities: take the model with its head, or, if '
                          "these are logits, pass forward=lambda model, batch: {'logits': model(batch[0])}")
-    n = len(batch[0]) if usual and not isinstance(batch, Mapping) else len(z)
-    if len(z)!=n:
+    n = batch_length(batch) if usual else None
+    if n not in (None,len(z)):
         raise ValueError(f'the model must return one row of logits an image, got {len(z)} rows for {n} images')
 
 def _read(model, batch, forward, reader, view=0, dtype=None):
