@@ -10,12 +10,13 @@ __all__ = ['subwords', 'word_rows', 'word_outputs']
 # %% ../nbs/35_words.ipynb #4e404bbd
 import warnings
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
 from .adapters import adapt
-from .checks import one_label_each, one_of
+from .checks import all_given, one_label_each, one_of
 from .models import Outputs, frozen
 from .progress import tqdm
 
@@ -55,6 +56,7 @@ def _check_sentences(sentences, labels, by_sentence):
         if isinstance(words, str): raise ValueError(f'sentence {i} must be a list of words, got {words!r}')
         if not by_sentence and len(words)!=len(y):
             raise ValueError(f'sentence {i} has {len(words)} words and {len(y)} labels')
+    all_given(labels if by_sentence else chain.from_iterable(labels), 'labels')
 
 def _states(model, ids):
     "States after each layer, `[layers, n, t, d]`"

@@ -62,6 +62,12 @@ def _column(folder, name)->Any:
     "A list, or a growing file in `folder`"
     return _Npy(folder/f'{name}.npy') if folder else []
 
+def _all_labels(batches):
+    "Labels of all batches; NumPy would make texts of the numbers among texts"
+    texts = {y.dtype.kind=='U' for y in batches if y.dtype.kind!='O'}
+    if len(texts)<2: return np.concatenate(batches)
+    raise ValueError('`labels` must be of one kind, got texts in some batches and numbers in others')
+
 class _Columns:
     "What the batches of a pass add up to: lists, or growing files in the folders by layer"
     def __init__(self, names, folders, features_dtype):
@@ -88,7 +94,8 @@ class _Columns:
 
     def outputs(self):
         "`Outputs` by layer"
-        labels,z,p = (np.concatenate(o) if o else None for o in (self.labels, self.logits, self.probs))
+        labels = _all_labels(self.labels) if self.labels else None
+        z,p = (np.concatenate(o) if o else None for o in (self.logits, self.probs))
         outs = {}
         for k,batches in self.features.items():
             x = np.concatenate(batches)
@@ -100,8 +107,7 @@ class _Columns:
         for c in (self.logits, self.probs, *self.features.values()):
             if c.n: c.header()
         if self.labels:
-            labels = np.concatenate(self.labels)
-            np.save(self.first/'labels.npy', labels)
+            np.save(self.first/'labels.npy', _all_labels(self.labels))
         for k,d in self.folders.items():
             name,taken = np.array(self.names[k]),np.array(self.taken[k])
             np.save(d/'name.npy', name)
