@@ -15,6 +15,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 import transfer_metrics as tm
 from transfer_metrics.adapters import open_model
+from transfer_metrics.cli.main import main
 from transfer_metrics.models import outputs
 
 quiet = dict(progress=False)
@@ -251,6 +252,43 @@ def test_folder_of_texts(tmp_path):
     assert 'no head makes it' in values.error[encoder,'leep']
     assert (values.error.drop((encoder,'leep'))=='').all()
 
+@pytest.mark.filterwarnings('ignore')
+def test_texts_from_a_shell(tmp_path, monkeypatch, capsys):
+    "The same numbers as in Python, from a table with columns of other names; labels needed, told by their names"
+    monkeypatch.chdir(tmp_path)
+    encoder = tiny_bert(tmp_path/'encoder')
+    table = pd.DataFrame(dict(review=reviews*2, stars=labels*2))
+    table.to_csv('reviews.csv', index=False, sep=';')
+    line = f'--models hf:{encoder} --texts reviews.csv --columns review,stars --no-progress'.split()
+    kept = ['--store', 'kept', '--metrics', 'transrate,knn']
+    assert main(['rank', *line, *kept, '--pooling', 'cls', '--csv', 'scores.csv'])==0
+    out = ' '.join(capsys.readouterr().out.split())
+    assert '12 texts, 2 classes' in out and 'one forward pass over 12 texts each' in out
+    assert '--texts reviews.csv --columns review,stars' in out.replace('\\ ', '') # of the next command
+    given = open_model(f'hf:{encoder}')
+    said = outputs(given, (reviews*2, labels*2), pooling='cls', **quiet)
+    expected = tm.score_models({encoder: said}, metrics=['transrate','knn'], progress=False)
+    found = pd.read_csv('scores.csv').set_index('metric').value
+    for row in expected.itertuples(): np.testing.assert_allclose(found[row.metric], row.value, rtol=1e-5)
+    assert main(['rank', *line, *kept, '--pooling', 'max', '--csv', 'other.csv'])==0 # nothing of the first is taken for it
+    assert abs(pd.read_csv('other.csv').set_index('metric').value['transrate']-found['transrate'])>1e-6
+    few = '--n-seeds 1 --train-steps 5 --points 4,8 --limit 10'.split()
+    assert main(['loss-data', *line, *few])==0
+    assert '10 texts, 2 classes' in ' '.join(capsys.readouterr().out.split())
+
+@pytest.mark.filterwarnings('ignore')
+def test_texts_for_a_model_of_pictures(tmp_path, capsys):
+    "An image classifier cannot read; the line says which model that was"
+    transformers = pytest.importorskip('transformers')
+    folder = tmp_path/'vit'
+    config = transformers.ViTConfig(**transformer, **image, num_labels=2)
+    transformers.ViTForImageClassification(config).save_pretrained(folder)
+    transformers.ViTImageProcessor(size=dict(height=32, width=32)).save_pretrained(folder)
+    pd.DataFrame(dict(text=reviews, label=labels)).to_csv(tmp_path/'reviews.csv', index=False)
+    assert main(['rank', '--models', f'hf:{folder}', '--texts', str(tmp_path/'reviews.csv'), '--no-progress'])==2
+    err = ' '.join(capsys.readouterr().err.split())
+    assert f'the model takes pictures, got the text {reviews[0]!r}' in err
+
 def test_long_texts_are_told(tmp_path):
     adapted = open_model(f'hf:{tiny_bert(tmp_path)}')
     long = ['a joy '*9]*6
@@ -310,7 +348,6 @@ def test_columns_in_batches_and_streams(tmp_path):
 def test_pictures_by_name(tmp_path):
     "Pictures of any size go through timm's own transform, from Python and from the command line"
     timm = pytest.importorskip('timm')
-    from transfer_metrics.cli.main import main
     for i,name in enumerate(labels):
         (tmp_path/'images'/name).mkdir(parents=True, exist_ok=True)
         Image.new('RGB', (50+i, 40), (40*i, 90, 20)).save(tmp_path/'images'/name/f'{i}.png')
@@ -364,7 +401,6 @@ def test_one_loader_for_all_commands(tmp_path, capsys):
     timm = pytest.importorskip('timm')
     transformers = pytest.importorskip('transformers')
     from transfer_metrics.cli.common import classifiers
-    from transfer_metrics.cli.main import main
     config = transformers.ViTConfig(**transformer, **image, num_labels=2)
     transformers.ViTForImageClassification(config).save_pretrained(tmp_path/'vit')
     transformers.ViTImageProcessor(size=dict(height=32, width=32)).save_pretrained(tmp_path/'vit')

@@ -144,7 +144,8 @@ refused = {
     'curves {d}/curves.csv': '--by',
     'loss-data --whiten grey': '--whiten must be',
     'loss-data --features {d}/good.npy': '--labels',
-    'loss-data --images {d}': '--models goes with one of --images, --dataset and --npy',
+    'loss-data --images {d}': '--models goes with one of --images, --dataset, --npy and --texts',
+    'rank --texts {d}/y.csv': '--texts needs --models, such as --models hf:',
     'loss-data --features {d}/good.npy --labels {d}/y.csv --points 9,90': 'from 1 to 54 (samples that are left',
     'study correlation --classes 2-20': '--classes must be at most 10',
     'benchmark openclip --against leep': "--against must be 'n_parameters', 'source_accuracy', 'elsewhere' or 'chance', got 'leep'",
@@ -224,7 +225,13 @@ at_once = [
     'accuracy --known-outputs {d}/y.npy --new-outputs {d}/y.npy',
     'invariance --models resnet18 --images {d}/split',
     'study correlation --models resnet18 --images {d}/split',
-    'curves {d}/c.csv --by init']
+    'curves {d}/c.csv --by init',
+    'rank --models resnet18 --texts {d}/texts.csv',
+    'rank --models hf:bert --texts {d}/one.csv',
+    'rank --models hf:bert --texts {d}/texts.csv --columns text,stars',
+    'rank --models hf:bert --texts {d}/texts.csv --pooling avg',
+    'rank --models hf:bert --texts {d}/texts.csv --images {d}',
+    'loss-data --models hf:bert --texts {d}/c.csv']
 if not which('nvidia-smi'): at_once.append('rank --device cuda')
 
 def test_refused_at_once(tmp_path):
@@ -249,6 +256,8 @@ for line in json.loads(sys.argv[1]): print(main(line.split()), *(k for k in heav
     np.save(tmp_path/'y.npy', [0,1,0])
     np.save(tmp_path/'nan.npy', np.full((3,2), np.nan))
     (tmp_path/'c.csv').write_text('init,accuracy\na,.5\n')
+    (tmp_path/'texts.csv').write_text('text,label\na joy,good\nso dull,bad\n')
+    (tmp_path/'one.csv').write_text('text,label\na joy,good\n')
     lines = json.dumps([o.format(d=tmp_path) for o in at_once])
     r = subprocess.run([sys.executable, '-c', code, lines], capture_output=True, text=True, check=True)
     assert r.stdout.splitlines()==['2']*len(at_once), r.stderr
@@ -306,7 +315,7 @@ def test_texts_are_no_images(arrays):
     table.write_text('text,label\na joy,good\nso dull,bad\n')
     status,_,err = run(f'rank --models hf:nowhere --images {table}')
     assert status==2 and 'images are in a folder, an .npy or an .npz file' in ' '.join(err.split())
-    assert 'transfer_metrics.score_models' in err
+    assert f'transfer-metrics rank --models hf:NAME --texts {table}' in ' '.join(err.split())
 
 @pytest.mark.filterwarnings('default')
 def test_wide_table(arrays):

@@ -33,6 +33,7 @@ from . import moving_scores as moving_scores
 from . import neighbours as neighbours
 from . import pages as pages
 from . import paths as paths
+from . import phrases as phrases
 from . import plots as plots
 from . import pooling as pooling
 from . import products as products
@@ -48,6 +49,7 @@ from . import stats as stats
 from . import steady as steady
 from . import store as store
 from . import streaming as streaming
+from . import text_tables as text_tables
 from . import torchmetrics as torchmetrics
 from . import transferability as transferability
 from . import untrained as untrained

@@ -19,6 +19,7 @@ from numbers import Real
 from typing import Any
 import numpy as np
 import pandas as pd
+from .phrases import enumeration
 
 # %% ../nbs/01_checks.ipynb #0774510b
 def called(
@@ -29,11 +30,6 @@ def called(
     return f'`{name}`' if is_argument else name
 
 # %% ../nbs/01_checks.ipynb #efa9eb0e
-def _listed(options):
-    "Options in words, such as `'a', 'b' or 'c'`"
-    *first,last = map(repr, options)
-    return f'{", ".join(first)} or {last}' if first else last
-
 def near(
     x:Any, # What was written
     among:Collection[Any], # The names there are, or a mapping with them as keys
@@ -53,7 +49,7 @@ def did_you_mean(
 ) -> str: # Such as "did you mean 'leep' or 'nleep'?", or ''
     "A question about the names that are near"
     close = near(x, among, n)
-    return f'did you mean {_listed(close)}?' if close else ''
+    return f'did you mean {enumeration(map(repr, close), "or")}?' if close else ''
 
 def one_of(
     x:Any, # The value
@@ -64,7 +60,7 @@ def one_of(
     if any(x is o or isinstance(x, str) and x==o for o in options): return x
     hint = did_you_mean(x, options, 1)
     if hint: hint = f'; {hint}'
-    allowed = _listed(options)
+    allowed = enumeration(map(repr, options), 'or')
     raise ValueError(f'{called(name)} must be {allowed}, got {x!r}{hint}')
 
 # %% ../nbs/01_checks.ipynb #4fbf5fa4

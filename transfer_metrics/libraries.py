@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from torch import Tensor, nn
 from torch.nn.functional import normalize
-from .adapters import Adapter, Stacked
+from .adapters import Adapter, Stacked, need_pictures
 from .checks import known
 from .reading import call_with, said
 
@@ -86,6 +86,9 @@ class Tokens:
         texts:list, # Strings, or pairs of strings
     ) -> Any: # A mapping with `input_ids` and `attention_mask`
         "Token numbers, padded to the longest text, cut to what the model takes"
+        if not isinstance(texts[0], (str,tuple,list)):
+            raise ValueError(f'the model takes texts, got {type(texts[0]).__name__}; pictures are for one that has an '
+                             'image processor, such as hf:facebook/dinov2-small')
         of_pairs = not isinstance(texts[0], str)
         columns = [list(column) for column in zip(*texts, strict=True)] if of_pairs else [list(texts)]
         ids = self.tokenizer(*columns, padding=True, truncation=True, max_length=self.longest, return_tensors='pt')
@@ -104,7 +107,9 @@ class Tokens:
 
 def _processed(processor):
     "What an image processor makes of pictures"
-    def pixels(pictures): return processor(pictures, return_tensors='pt')['pixel_values']
+    def pixels(pictures):
+        need_pictures(pictures)
+        return processor(pictures, return_tensors='pt')['pixel_values']
     return pixels
 
 _auto = {'ForSequenceClassification': 'AutoModelForSequenceClassification',

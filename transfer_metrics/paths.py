@@ -12,6 +12,7 @@ from collections.abc import Collection
 from os import PathLike
 from pathlib import Path
 from .checks import called
+from .phrases import enumeration
 
 # %% ../nbs/46_paths.ipynb #42ef7a1a
 def present(
@@ -46,6 +47,4 @@ def ends_in(
     "Refuse a file of another ending"
     p = of_kind(path, name, 'file')
     if p.suffix.lower() in endings: return p
-    *some,last = endings
-    listed = f'{", ".join(some)} or {last}' if some else last
-    raise ValueError(f'{called(name)} must name a file that ends in {listed}, got {path}')
+    raise ValueError(f'{called(name)} must name a file that ends in {enumeration(endings, "or")}, got {path}')

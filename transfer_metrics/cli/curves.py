@@ -20,6 +20,7 @@ from .common import command, names_in
 from .inputs import check_file, metric_args
 from .spreadsheets import read_table
 from .words import estimate_text, saving_words
+from ..phrases import amount
 
 # %% ../../nbs/cli/04_curves.ipynb #d27f3a22
 _formats = '.csv','.parquet'
@@ -128,7 +129,7 @@ def _curves(sides, o, a):
 
 def _found(curves, names):
     "What the data hold"
-    sides = [f'{name}: {len(c.runs)} run{"s" if len(c.runs)>1 else ""}, n {c.n[0]:g} to {c.n[-1]:g}'
+    sides = [f'{name}: {amount(len(c.runs), "run")}, n {c.n[0]:g} to {c.n[-1]:g}'
         for name,c in zip(names, curves, strict=True)]
     return f'Without transfer {sides[0]}; with transfer {sides[1]}'
 

@@ -22,6 +22,7 @@ from .common import names_in
 from .spreadsheets import read_table
 from ..model_names import check_library, told_apart
 from ..paths import ends_in, present
+from ..phrases import enumeration
 
 # %% ../../nbs/cli/13_inputs.ipynb #2f79fcc3
 def _decorated(path, decorator):
@@ -241,8 +242,7 @@ def one_way(
     "Refuse data that are given in several ways"
     given = [k for k,v in ways.items() if v]
     if len(given)<2: return
-    *some,last = ways
-    raise ValueError(f'give one of {", ".join(some)} or {last}')
+    raise ValueError(f'give one of {enumeration(ways, "or")}')
 
 def arrays_with_labels(
     o:Any, # Options `features`, `probs` and `labels`

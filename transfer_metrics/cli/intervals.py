@@ -11,7 +11,8 @@ __all__ = ['with_ends', 'show_p_best', 'interval_words']
 import math
 from collections.abc import Iterable
 from typing import Any
-from .words import estimate_text, listed
+from .words import estimate_text
+from ..phrases import enumeration
 
 # %% ../../nbs/cli/20_intervals.ipynb #17b064da
 def with_ends(
@@ -65,26 +66,26 @@ def _not_told(others):
     "Who else could be first"
     if not others: return ''
     if len(others)>3: return f'; {len(others)} others cannot be told from the first'
-    return f'; {listed(others)} cannot be told from the first'
+    return f'; {enumeration(others)} cannot be told from the first'
 
 def _first_words(scores):
     "How sure the first places are"
     sure:dict[str,list[str]] = {}
     for metric,models,p,others in _firsts(scores):
-        names = listed(models) if len(models)<4 else f'{models[0]} and {len(models)-1} others'
+        names = enumeration(models) if len(models)<4 else f'{models[0]} and {len(models)-1} others'
         level = ' (level, whatever the samples)' if len(models)>1 else ''
         if p>=.95: sure.setdefault(names+level, []).append(metric)
         else:
             first = f'{names}{level} with probability {p:.2f}'
             yield f'By {metric} the best is not sure: {first}{_not_told(others)}. More samples would tell.'
     for model,metrics in sure.items():
-        yield f'{model} would be best by {listed(metrics)} with other samples too (probability at least .95).'
+        yield f'{model} would be best by {enumeration(metrics)} with other samples too (probability at least .95).'
 
 def _no_more_than_chance(scores):
     "By model: the scores whose interval reaches down to what permuted labels have"
     reaches = scores[scores.lo<=scores.chance]
     for model,part in reaches.groupby('model', sort=False):
-        yield f'{model} is not told from permuted labels by {listed(list(part.metric))}.'
+        yield f'{model} is not told from permuted labels by {enumeration(list(part.metric))}.'
 
 def interval_words(
     scores:Any, # Data frame as of `score_models(interval=)`

@@ -14,15 +14,17 @@ from typing import Any
 from fastcore.meta import delegates
 from ..checks import number, one_of, whole
 from .answers import Answer
+from .arrays import given_arrays, given_outputs
 from .amounts import check_sizes, digits_counts, label_counts, saved_counts
 from .common import as_given, command, names_in, numbers_in, saved_outputs, unnamed, write
 from .inputs import layer_of_models, metric_args, one_way
-from .labelled import LabelledImages, found_text, given_arrays, given_outputs, images_of
-from .labelled import model_outputs
+from .labelled import found_text, model_outputs
 from .names import check_networks, check_saved
 from .plan import time_told
+from .texts import check_labelled, labelled_defaults, labelled_of
 from .words import estimate_text, need_words
 from ..paths import ends_in
+from ..phrases import amount
 
 # %% ../../nbs/cli/05_loss_data.ipynb #f8f25607
 def _own(o): return bool(o.features or o.outputs or o.models)
@@ -31,11 +33,12 @@ def _outputs(o, given, found):
     "Outputs of networks on images, from files of them, or of arrays"
     if given: return given_outputs(given, o.limit, o.seed)
     if o.outputs: return saved_outputs(names_in(o.outputs), o.limit, o.seed)
-    run = dict(layer=o.layer or None, device=o.device or None, progress=o.progress)
+    run = dict(layer=o.layer or None, pooling=o.pooling or None, device=o.device or None, progress=o.progress)
     def enough(counts):
         check_sizes(o, counts)
         o.names = list(counts) # as the folders are called
-    return model_outputs(o.models, o.weights, images_of(o), 64, found=found, counted=enough, **run)
+    run |= dict(found=found, counted=enough)
+    with time_told(): return model_outputs(o.models, o.weights, labelled_of(o), 64, **run)
 
 def _named(y, names):
     "Labels by their `names`, which are in the order of their first appearance; as they are without"
@@ -101,24 +104,25 @@ because the loss is still above."""
 
 def _check_data(o):
     "Refuse data that do not go together, and names and files that there are not"
-    ways = {'--features with --labels': o.features, '--outputs': o.outputs, '--models with --images': o.models}
+    data = '--models with --images or --texts'
+    ways = {'--features with --labels': o.features, '--outputs': o.outputs, data: o.models}
     one_way(ways)
     if bool(o.features)!=bool(o.labels):
         raise ValueError('give --features and --labels, or neither for the embedded digits')
-    if bool(o.models)!=bool(o.images or o.dataset or o.npy):
-        raise ValueError('--models goes with one of --images, --dataset and --npy, such as --models resnet18 --images '
-                         'pictures, where pictures holds a folder of images for each class')
+    if bool(o.models)!=bool(o.images or o.dataset or o.npy or o.texts):
+        raise ValueError('--models goes with one of --images, --dataset, --npy and --texts, such as --models resnet18 '
+                         '--images pictures, where pictures holds a folder of images for each class')
     whole(o.limit, '--limit', 0)
     layer_of_models(o)
     check_networks(o.models, o.weights, o.device)
-    if o.models: images_of(o).check()
+    if o.models: check_labelled(o)
     for path in names_in(o.outputs): check_saved(path)
 
 def _counts(o, given):
     "Samples by class, `None` where they are known only after loading"
     if given: return label_counts(given.labels)
     if o.outputs: return saved_counts(names_in(o.outputs)[0])
-    return images_of(o).counts() if o.models else digits_counts()
+    return labelled_of(o).counts() if o.models else digits_counts()
 
 def _check_training(o):
     "Refuse numbers that nothing can be trained with"
@@ -164,14 +168,14 @@ def _training(o):
 def _work(x, points, o, training):
     "How much there is to do"
     k = len(x)*len(points)*o.n_seeds
-    each = f'{len(x)} representation{"s" if len(x)>1 else ""}, {len(points)} sizes, {o.n_seeds} seeds'
-    return f'{k} networks ({each}), {training["train_steps"]} steps each'
+    parts = amount(len(x), 'representation'),amount(len(points), 'size'),amount(o.n_seeds, 'seed')
+    return f'{amount(k, "network")} ({", ".join(parts)}), {training["train_steps"]} steps each'
 
 def _next(o):
     "The command to go on with"
     if not _own(o): return 'transfer-metrics loss-data --models resnet18,resnet50 --images FOLDER'
     usual = dict(features='', labels='', outputs='', models='', weights='DEFAULT', layer='')
-    given = as_given(o, usual|LabelledImages._field_defaults)
+    given = as_given(o, usual|labelled_defaults)
     if o.n_seeds<10: return f'transfer-metrics loss-data {given} --n-seeds 10 --store losses.csv'
     return f'transfer-metrics loss-data {given} --report needs.html'
 
@@ -188,7 +192,7 @@ def _report(a, o, df, metrics, x, what, training, at, eps):
     from transfer_metrics.loss_data.metrics import metrics_table
     a.data('metrics', metrics)
     a.data('curve', df)
-    title = f'{o.probe}{what}: losses in nats, {o.n_seeds} seeds, sums by the {o.edge} edge'
+    title = f'{o.probe}{what}: losses in nats, {amount(o.n_seeds, "seed")}, sums by the {o.edge} edge'
     a.table(title, unnamed(metrics_table(metrics)))
     if o.edge!='loglog': a.note('eSC is the size that was measured there; the answer below is read between the sizes')
     ends = 'with 95 % intervals over seeds' if o.n_seeds>1 else 'one seed, no intervals'
@@ -197,13 +201,13 @@ def _report(a, o, df, metrics, x, what, training, at, eps):
     for text in need_words(metrics): a.say(text)
     hidden = f' of {"x".join(map(str, training["hidden"]))}' if o.probe=='mlp' else ''
     probe = f'{o.probe}{hidden}, {training["train_steps"]} steps'
-    a.rests(f'{o.n_seeds} seeds of a probe ({probe}); another probe may need more or less.')
+    a.rests(f'{amount(o.n_seeds, "seed")} of a probe ({probe}); another probe may need more or less.')
     a.explain(_reading)
     a.next(_next(o))
     a.page('cli/loss_data.html')
 
-_groups = {'Models': 'models weights layer outputs features',
-    'Labelled data': 'images dataset root split npy labels limit size mean std',
+_groups = {'Models': 'models weights layer pooling outputs features',
+    'Labelled data': 'images dataset root split npy texts columns labels limit size mean std',
     'Probe': 'probe hidden train_steps lr batch_size whiten matmul device',
     'Sizes': 'n_points points n_seeds seed store', 'Reading': 'ns epsilons edge'}
 _examples = ['loss-data', 'loss-data --models resnet18,mobilenet_v3_small --images photos/train',
@@ -214,12 +218,13 @@ _examples = ['loss-data', 'loss-data --models resnet18,mobilenet_v3_small --imag
 @delegates(Answer.deliver)
 def loss_data(
     # torchvision models, others by library (timm:resnet50, hf:facebook/dinov2-small), or module:function=weights.pth,
-    # separated by commas; needs --images, --dataset or --npy
+    # separated by commas; needs --images, --dataset, --npy or --texts
     models:str='',
     weights:str='DEFAULT', # pretrained weights of torchvision models: DEFAULT, a name such as IMAGENET1K_V1, or none
     # module of the models whose input are the features, or head, output, pooled, as `features` of `outputs` in Python;
     # by default what enters the head, or else the output
     layer:str='',
+    pooling:str='', # how tokens become a row: mean, cls, last, max, patches, gem; by default as the head reads, or mean
     outputs:str='', # or saved Outputs (.npz files or folders), separated by commas
     # or files of features [n, d], one a representation, separated by commas, each as it is or as name=file: .npy, .npz,
     # .csv or .parquet; with --labels
@@ -230,6 +235,8 @@ def loss_data(
     root:str='data', # folder of torchvision data sets
     split:str='train', # part of the torchvision data set
     npy:str='', # folder with data.npy and labels.npy
+    texts:str='', # table of labelled texts (.csv, .tsv, .jsonl, .parquet) for hf: and sentence-transformers: models
+    columns:str='', # its columns: the text, or both of a pair, then the label; by default those called text and label
     labels:str='', # file of labels [n]
     limit:int=0, # use this many samples, with the share of each class kept; 0 for all
     size:int=0, # side that pictures are resized and cropped to for models of your own; 0 leaves them

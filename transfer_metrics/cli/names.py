@@ -145,8 +145,8 @@ def _direct(folder):
 def _refuse_tables(path, option):
     "Refuse a file that holds no images, such as a table of texts"
     if not path.is_file() or path.suffix in ('.npy','.npz'): return
-    raise ValueError(f'--{option} {path}: images are in a folder, an .npy or an .npz file; texts in a table are scored '
-                     f'in Python, transfer_metrics.score_models(["hf:FOLDER"], "{path}")')
+    raise ValueError(f'--{option} {path}: images are in a folder, an .npy or an .npz file; texts in a table are for '
+                     f'transfer-metrics rank --models hf:NAME --texts {path}')
 
 def check_images(
     path:str, # A folder with one folder of images for each class; arrays in files are not looked at

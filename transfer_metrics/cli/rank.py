@@ -14,16 +14,19 @@ from fastcore.meta import delegates
 from ..checks import one_of
 from .amounts import check_loading
 from .answers import Answer
+from .arrays import found_in, given_arrays, given_outputs
 from .intervals import interval_words, show_p_best, with_ends
 from .common import as_given, as_options, command, names_in, saved_outputs, share_of
 from .inputs import arrays_with_labels, check_enough, check_names, layer_of_models, one_way
 from .inputs import score_names
-from .labelled import LabelledImages, found_in, given_arrays, given_outputs, images_of
 from .labelled import model_outputs, run_device
 from .names import check_networks, check_saved
+from .plan import time_told
 from .tables import told
+from .texts import check_labelled, labelled_defaults, labelled_of
 from .words import accuracy_words, caution_lines, estimate_text, ranking_words
 from ..paths import of_kind
+from ..phrases import amount
 
 # %% ../../nbs/cli/03_rank.ipynb #58473200
 def _halves(outs, seed):
@@ -163,7 +166,7 @@ def _next(o):
     if not (o.models or o.outputs or o.probs or o.features):
         return 'transfer-metrics rank --models resnet18,resnet50 --images FOLDER'
     usual = dict(models='', weights='DEFAULT', layer='', outputs='', features='', probs='', labels='')
-    usual |= LabelledImages._field_defaults | dict(metrics='', shrinkage='', device='', store='')
+    usual |= labelled_defaults | dict(metrics='', shrinkage='', device='', store='')
     headless = bool(o.probs and not o.features)
     more = '--retrain --report ranking.html' if o.retrain else '--report ranking.html' if headless else '--retrain'
     return f'transfer-metrics rank {as_given(o, usual)} {more}'
@@ -180,7 +183,7 @@ def _report(a, scores, train, test, what, o):
     for text in words: a.say(text)
     n = scores.model.nunique()
     truth = ', heads retrained on them' if test is not None else ''
-    a.rests(f'{scores.n.max()} labelled samples, {n} model{"s" if n>1 else ""}{truth}.')
+    a.rests(f'{scores.n.max()} labelled samples, {amount(n, "model")}{truth}.')
     a.explain(_reading)
     a.next(_next(o))
     a.page('cli/rank.html')
@@ -194,6 +197,7 @@ def _check(o):
     arrays_with_labels(o)
     if o.retrain and o.probs and not o.features:
         raise ValueError('--retrain needs --features: a head is trained on features, --probs have none')
+    if o.texts and not o.models: raise ValueError('--texts needs --models, such as --models hf:roberta-base')
     if (o.dataset or o.images or o.npy) and not o.models:
         raise ValueError('--dataset, --images and --npy need --models, such as --models resnet18,mobilenet_v3_small')
     if o.store and not o.models: raise ValueError('--store needs --models: files have what models say already')
@@ -204,7 +208,7 @@ def _check(o):
     if arrays: check_enough(o.metrics, [k for k in ('features','probs') if getattr(o, k)])
     check_networks(o.models, o.weights, o.device)
     for path in names_in(o.outputs): check_saved(path)
-    if o.models: images_of(o).check()
+    if o.models: check_labelled(o)
     return given_arrays(dict(features=o.features, probs=o.probs), o.labels) if arrays else None
 
 def _seen_by(o, given, found, progress):
@@ -212,9 +216,9 @@ def _seen_by(o, given, found, progress):
     from transfer_metrics.experiments.recipes import digits_outputs
     run = dict(batch_size=o.batch_size, device=run_device(o.device), progress=progress)
     if o.models:
-        run |= dict(found=found, layer=o.layer or None, store=o.store, sizes=o.sizes, workers=o.workers)
-        memory = None if o.memory<0 else o.memory
-        return model_outputs(o.models, o.weights, images_of(o), memory=memory, **run),None,None
+        run |= dict(found=found, store=o.store, sizes=o.sizes, workers=o.workers)
+        run |= dict(layer=o.layer or None, pooling=o.pooling or None, memory=None if o.memory<0 else o.memory)
+        with time_told(o.store): return model_outputs(o.models, o.weights, labelled_of(o), **run),None,None
     test = accuracy = None
     if o.outputs: outs = saved_outputs(names_in(o.outputs), o.limit, o.seed)
     elif given: outs = given_outputs(given, o.limit, o.seed)
@@ -223,8 +227,8 @@ def _seen_by(o, given, found, progress):
     if text: found(text)
     return outs,test,accuracy
 
-_groups = {'Models': 'models weights layer outputs features probs',
-    'Labelled data': 'images dataset root split npy labels limit size mean std',
+_groups = {'Models': 'models weights layer pooling outputs features probs',
+    'Labelled data': 'images dataset root split npy texts columns labels limit size mean std',
     'Scores': 'metrics shrinkage interval retrain seed', 'Going on': 'store memory'}
 _examples = ['rank', 'rank --models resnet18,vit_b_16 --images photos/train --retrain',
     'rank --features resnet=r.npy,vit=v.npy --labels y.csv --report ranking.html']
@@ -233,18 +237,21 @@ _examples = ['rank', 'rank --models resnet18,vit_b_16 --images photos/train --re
 @delegates(Answer.deliver)
 def rank(
     # torchvision models, others by library (timm:resnet50, hf:facebook/dinov2-small), or module:function=weights.pth,
-    # separated by commas; needs --images, --dataset or --npy
+    # separated by commas; needs --images, --dataset, --npy or --texts
     models:str='',
     weights:str='DEFAULT', # pretrained weights of torchvision models: DEFAULT, a name such as IMAGENET1K_V1, or none
     # module of the models whose input are the features, or head, output, pooled, as `features` of `outputs` in Python;
     # by default what enters the head, or else the output
     layer:str='',
+    pooling:str='', # how tokens become a row: mean, cls, last, max, patches, gem; by default as the head reads, or mean
     # labelled images: folder of one folder for each class, .npy or .npz file, torchvision data set
     images:str='',
     dataset:str='', # torchvision data set, such as CIFAR10 or Flowers102, downloaded if it is not there
     root:str='data', # folder of torchvision data sets
     split:str='train', # part of the torchvision data set
     npy:str='', # folder with data.npy and labels.npy
+    texts:str='', # table of labelled texts (.csv, .tsv, .jsonl, .parquet) for hf: and sentence-transformers: models
+    columns:str='', # its columns: the text, or both of a pair, then the label; by default those called text and label
     outputs:str='', # saved Outputs (.npz files or folders), separated by commas
     # files of features [n, d], one a model, separated by commas, each as it is or as name=file: .npy, .npz, .csv or
     # .parquet; with --labels
@@ -256,8 +263,8 @@ def rank(
     metrics:str='',
     shrinkage:str='', # covariance of h_score: ledoit_wolf (the default where no metrics are named) or none
     device:str='', # where to run the models, such as cuda
-    batch_size:int=64, # images in a batch
-    workers:int=0, # processes that open and prepare images
+    batch_size:int=64, # images or texts in a batch
+    workers:int=0, # processes that open and prepare them
     limit:int=0, # use this many samples, with the share of each class kept; 0 for all
     size:int=0, # side that pictures are resized and cropped to for models of your own; 0 leaves them
     mean:str='', # of the channels, to normalise images with for models of your own

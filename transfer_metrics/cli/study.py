@@ -14,10 +14,11 @@ from fastcore.meta import delegates
 from ..checks import number, whole
 from .amounts import check_classes, digits_counts, image_counts, label_counts, saved_counts
 from .answers import Answer
+from .arrays import given_arrays
 from .common import as_given, as_options, command, looked_at, models_text, names_in
 from .common import range_in
 from .inputs import check_enough, check_names, digits_models, score_names, with_labels
-from .labelled import found_text, given_arrays, given_images
+from .labelled import found_text, given_images
 from .names import check_choices, check_images, check_networks, check_pixels, check_saved
 from .names import existing
 from .plan import time_told
@@ -25,6 +26,7 @@ from .study_data import check_sources, own_data, study_data, study_images
 from .study_tables import show_study
 from .tables import told
 from .study_words import study_words
+from ..phrases import amount
 
 # %% ../../nbs/cli/07_study.ipynb #7511500a
 def _learners(sources, o):
@@ -98,7 +100,7 @@ def _without_probs(o, m):
 def _work(n, tasks, methods, o):
     "What there is to do"
     data = o.outputs or o.images or o.labels or 'the embedded digits'
-    each = f'{n} model{"s" if n>1 else ""}, {len(tasks)} tasks of {data}'
+    each = f'{amount(n, "model")}, {len(tasks)} tasks of {data}'
     return f'{each}: {n*len(tasks)} transfers by {" and by ".join(methods)}'
 
 def _tell_found(o, a):
@@ -189,7 +191,7 @@ def _report(a, o, plan, frame, experiment):
     for text in study_words(tables, plan.reading, o.score): a.say(text)
     done = frame[frame.error==''].drop_duplicates(['model','task'])
     m = done.model.nunique()
-    counts = f'{done.task.nunique()} tasks of one data set, {m} model{"s" if m>1 else ""}'
+    counts = f'{done.task.nunique()} tasks of one data set, {amount(m, "model")}'
     a.rests(f'{counts}; other data may say otherwise.')
     a.explain(_reading)
     a.next(_next(o))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..checks import whole
 from .common import classifiers, names_in, numbers_in, saved_outputs
 from .inputs import arrays_with_labels, as_many_files, one_way
-from .labelled import given_outputs
+from .arrays import given_outputs
 
 # %% ../../nbs/cli/23_study_data.ipynb #974695ae
 class StudyData(NamedTuple):

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 from .common import unnamed
 from .words import estimate_text
+from ..phrases import amount
 
 # %% ../../nbs/cli/16_study_tables.ipynb #b8ad3d20
 def _text(row, digits):
@@ -47,7 +48,7 @@ def _show_levels(a, tables, score, n_levels):
     title = f'Correlation of {score} with accuracy'
     a.table(title, _cells(c[c.given=='nothing'], ['model','method'], 'statistic'))
 
-def _level_name(level, n): return f'{level} ({n} task{"s" if n>1 else ""})'
+def _level_name(level, n): return f'{level} ({amount(n, "task")})'
 
 def _show_convergence(a, tables, score, n_levels):
     d = tables['convergence']

@@ -11,7 +11,8 @@ __all__ = ['correlation_words', 'level_words', 'convergence_words', 'selection_w
 import math
 from collections.abc import Mapping
 from typing import Any
-from .words import estimate_text, listed
+from .words import estimate_text
+from ..phrases import enumeration
 
 # %% ../../nbs/cli/12_study_words.ipynb #aaed3d47
 def _text(row, digits=2): return estimate_text(row.value, row.lo, row.hi, digits)
@@ -22,7 +23,7 @@ def _near(rows, best):
 
 def _near_words(near):
     if not near: return ''
-    return f' It is not distinguishable from {listed(near, "or")}.'
+    return f' It is not distinguishable from {enumeration(near, "or")}.'
 
 def _none_words(row):
     "Whether an estimate may be none"
@@ -92,7 +93,7 @@ def convergence_words(
     for model,o in ended.groupby('model', sort=False):
         ends = o.iloc[[0,-1]].drop_duplicates('level')
         gains = [f'{_text(r)} in level {r.level} of {score}{_none_words(r)}' for r in ends.itertuples()]
-        said.append(f'{model}: fine-tuning ends above training from scratch by {listed(gains)}.')
+        said.append(f'{model}: fine-tuning ends above training from scratch by {enumeration(gains)}.')
     return said
 
 # %% ../../nbs/cli/12_study_words.ipynb #90bb50d0

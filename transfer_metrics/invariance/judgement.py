@@ -20,6 +20,7 @@ from ..registry import result_frame
 from ..stats import accuracy_interval
 from .estimates import accuracy_columns, accuracy_estimates, estimate_row, labelled_outputs
 from .label_free import label_free_metrics, of_images
+from ..phrases import amount, enumeration
 
 # %% ../../nbs/invariance/25_judgement.ipynb #d7e8c80b
 class Facts(NamedTuple):
@@ -134,10 +135,6 @@ def _ends(lo, hi):
     if math.isnan(lo): return ' (no interval, there are too few samples or no resamples)'
     return f' [{_short(lo)}, {_short(hi)}]'
 
-def _listed(names):
-    *first,last = names
-    return f'{", ".join(first)} and {last}' if first else last
-
 # %% ../../nbs/invariance/25_judgement.ipynb #ab5acda5
 def _distinct(rows):
     "Estimates that differ, the last of those that say the same"
@@ -153,7 +150,7 @@ def _range(rows):
     "The accuracies that some metrics give, in words"
     lo,hi = rows.estimated_accuracy.min(),rows.estimated_accuracy.max()
     said = _short(lo) if hi-lo<.005 else f'{_short(lo)} to {_short(hi)}'
-    return f'{_listed(rows.metric)} ({said})'
+    return f'{enumeration(rows.metric)} ({said})'
 
 def _moved(facts):
     "Whether the answers are distributed otherwise than chance explains"
@@ -200,7 +197,7 @@ def _cautions(rows, facts) -> Iterator[str]:
     accuracy,n_known = facts['known_accuracy'],int(facts['n_known'])
     wrong = round((1-accuracy)*n_known)
     if not wrong: yield _flawless(n_known)
-    elif wrong<10: yield f'only {wrong} error{"s" if wrong>1 else ""} among the {n_known} known samples to learn from'
+    elif wrong<10: yield f'only {amount(wrong, "error")} among the {n_known} known samples to learn from'
     if accuracy>.98: yield 'if the model was trained on the known samples, it is worse on the new ones than estimated'
     chance = 1/facts['classes']
     if accuracy<chance+.2*(1-chance):

@@ -21,7 +21,7 @@ from ..estimators import answers_of, is_estimator, network_in
 from .lending import frozen
 from .saved import softmax_of
 from .watching import checked_features, labels_in_batch, need_finite, watched_modules
-from ..progress import tqdm
+from ..progress import Pace, tqdm
 from ..reader import Reader
 from ..reading import call_with
 from ..running import Way
@@ -152,13 +152,21 @@ def all_looks(
         reader = _reader(model, stack, **reading)
         way = Way(model, _device(model), **running)
         one = _Pass(model, run, reader, way, dtype)
+        pace = _pace(batches, desc)
         for i,batch in enumerate(tqdm(batches, desc=desc or None, unit='batch', disable=not progress)):
             if i==0 and run is None: _tell_of_levels(batch)
             for j,view in enumerate(views):
                 try: look = one.look(batch, view, j)
                 except ValueError as e: raise ValueError(f'batch {i}: {e}') from e
                 with torch.set_grad_enabled(grad): yield look
+            pace.done(1)
     if i<0: raise ValueError(f'`{name}` must give at least one batch, got none (a generator that is used up?)')
+
+def _pace(batches, desc):
+    "Tells how long a pass takes, where it is known how many batches there are"
+    try: n = len(batches)
+    except TypeError: n = 0 # of a stream
+    return Pace(n, f'{desc or "one model"}, {n} batches')
 
 def _reader(model, stack, layers, **options):
     "What reads features and finds out whether there are logits"
