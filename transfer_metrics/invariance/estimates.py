@@ -148,7 +148,9 @@ def _in_order(out):
     sure = out.probs.max(1)
     squares = np.square(out.probs).sum(1)
     labels = np.zeros(len(out)) if out.labels is None else out.labels
-    return out.subset(canonical(out.predicted, sure, squares, labels))
+    weights = np.sin(np.arange(out.probs.shape[1]))
+    mixed = (out.probs*weights).sum(1) # the same probabilities of other classes
+    return out.subset(canonical(out.predicted, sure, squares, labels, mixed))
 
 def _has(out, arrays): return all(getattr(out, a) is not None for a in arrays)
 
