@@ -111,7 +111,7 @@ def test_another_order_is_refused_at_each_door():
     error, = tm.score_models({'x': x}, turned, 'h_score', **quiet).error
     assert 'got their index in another order' in error
 
-@pytest.mark.parametrize('missing', [None, float('nan')])
+@pytest.mark.parametrize('missing', [None, float('nan'), np.float32('nan'), pd.NA], ids=str)
 def test_missing_text_labels_are_no_class(missing, tmp_path):
     "In a list NumPy makes the text 'nan' of them, and a score would count it as a class"
     labels = ['a','b',missing,'a']
@@ -122,6 +122,8 @@ def test_missing_text_labels_are_no_class(missing, tmp_path):
         items_of((['one','two','three','four'], labels))
     table = pd.DataFrame(dict(text=['one','two',missing,'four'], label=['a','b','b','a']))
     with pytest.raises(ValueError, match='`text` must not be missing, got 1 missing, first at position 2'): items_of(table)
+    texts = 'one','two',missing,'four'
+    with pytest.raises(ValueError, match='`inputs` must not be missing, got 1 missing, first at position 2'): items_of((texts, [0,1,1,0]))
     latin = tmp_path/'latin.csv'
     latin.write_bytes('text,label\ncafé,a\nbar,b\n'.encode('latin-1'))
     with pytest.raises(ValueError, match='must be a table of UTF-8 text'): items_of(latin)
