@@ -179,14 +179,18 @@ def caution_lines(
     scores:Any, # As of `score_models`
     left_out:Iterable[str]=(), # Metrics that the mean rank leaves out
 ) -> Iterator[str]: # Sentences
-    "What not to trust in the table: a line a score, and one for features that may be none"
+    "What not to trust in the table: a line for each kind of caution of a score, and one for features that may be none"
     models = scores.model.nunique()
     def who(d): return 'all models' if d.model.nunique()==models else ', '.join(d.model.unique())
     parts = scores.caution.str.partition('doubtful: ')
     scores = scores.assign(caution=parts[0].str.removesuffix('; '), doubt=parts[2])
-    for k,d in scores[scores.caution!=''].groupby('metric', sort=False):
+    kinds = scores.caution.str.partition(':')[0] # such as 'saturated'
+    told = scores.caution!=''
+    for (k,kind),d in scores[told].groupby(['metric',kinds[told]], sort=False):
+        example = f'; the numbers are those of {d.model.iloc[0]}' if d.caution.nunique()>1 else ''
         silent = '; not in the mean rank' if k in left_out else ''
-        yield f'{k} of {who(d)} is {d.caution.iloc[0]}{silent}'
+        verb = 'has' if kind=='no interval' else 'is'
+        yield f'{k} of {who(d)} {verb} {d.caution.iloc[0]}{example}{silent}'
     for doubt,d in scores[scores.doubt!=''].groupby('doubt', sort=False):
         yield f'{", ".join(d.metric.unique())} of {who(d)}: {doubt}'
 
