@@ -177,7 +177,7 @@ def accuracy_estimates(
     [('average_confidence', 0.75, -0.3, 0.45), ('cot', 0.25, 0.0, 0.75)]
     """
     if known is not None: known = _in_order(labelled_outputs(known))
-    new = _in_order(new)
+    new = _in_order(replace(new, labels=None)) # which may be there, or missing for some
     if isinstance(prior, str) and prior=='known' and known is None: prior = 'uniform'
     run:dict[str,Any] = dict(n_boot=n_boot, coverage=coverage, seed=seed)
     estimates = {}
