@@ -62,11 +62,10 @@ def _column(folder, name)->Any:
     "A list, or a growing file in `folder`"
     return _Npy(folder/f'{name}.npy') if folder else []
 
-def _all_labels(batches):
-    "Labels of all batches; NumPy would make texts of the numbers among texts"
-    texts = {y.dtype.kind=='U' for y in batches if y.dtype.kind!='O'}
-    if len(texts)<2: return np.concatenate(batches)
-    raise ValueError('`labels` must be of one kind, got texts in some batches and numbers in others')
+def _one_kind(labels, before):
+    "Refuse numbers behind texts, of which NumPy would make texts, and texts behind numbers"
+    texts = {y.dtype.kind=='U' for y in (labels, *before[-1:]) if y.dtype.kind!='O'}
+    if len(texts)>1: raise ValueError('`labels` must be of one kind, got texts in one batch and numbers in another')
 
 class _Columns:
     "What the batches of a pass add up to: lists, or growing files in the folders by layer"
@@ -90,12 +89,13 @@ class _Columns:
             self.logits.append(host_array(look.logits))
             self.probs.append(host_array(look.probs))
         self.taken = look.taken
-        if look.labels is not None: self.labels.append(look.labels)
+        if look.labels is None: return
+        _one_kind(look.labels, self.labels)
+        self.labels.append(look.labels)
 
     def outputs(self):
         "`Outputs` by layer"
-        labels = _all_labels(self.labels) if self.labels else None
-        z,p = (np.concatenate(o) if o else None for o in (self.logits, self.probs))
+        labels,z,p = (np.concatenate(o) if o else None for o in (self.labels, self.logits, self.probs))
         outs = {}
         for k,batches in self.features.items():
             x = np.concatenate(batches)
@@ -107,7 +107,8 @@ class _Columns:
         for c in (self.logits, self.probs, *self.features.values()):
             if c.n: c.header()
         if self.labels:
-            np.save(self.first/'labels.npy', _all_labels(self.labels))
+            labels = np.concatenate(self.labels)
+            np.save(self.first/'labels.npy', labels)
         for k,d in self.folders.items():
             name,taken = np.array(self.names[k]),np.array(self.taken[k])
             np.save(d/'name.npy', name)
