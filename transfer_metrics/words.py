@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 from .adapters import adapt
-from .checks import all_given, one_label_each, one_of
+from .checks import all_given, one_label_each, one_of, whole
+from .core import same_order
 from .models import Outputs, frozen
 from .progress import tqdm
 
@@ -78,6 +79,9 @@ def word_outputs(
     "Words of sentences in all layers of a text encoder, in one pass"
     one_of(subword, 'subword', subwords)
     if sentence is not None: one_of(sentence, 'sentence', ('mean',))
+    batch_size = whole(batch_size, 'batch_size', 1)
+    same_order(labels, sentences)
+    sentences,labels = list(sentences),list(labels) # a column of a table would be asked by its index
     _check_sentences(sentences, labels, sentence is not None)
     adapted:Any = adapt(model)
     tokenizer = _tokenizer(adapted)
@@ -92,7 +96,7 @@ def word_outputs(
             for j,words in enumerate(batch):
                 x,which = word_rows(states[:,j], ids.word_ids(j), subword)
                 cut += len(words)-len(which)
-                y = labels[i+j]
+                y = labels[i+j] if sentence else list(labels[i+j])
                 rows.append(x.mean(1, keepdim=True) if sentence else x)
                 told += [y] if sentence else [y[k] for k in which]
     if cut: warnings.warn(f'{cut} words are behind what the model takes, or unknown to it, and left out', stacklevel=2)
