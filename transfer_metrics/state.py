@@ -210,7 +210,7 @@ class MomentState(State):
         other:Self, # Of other samples; it is left as it is
     ) -> Self: # Itself
         "Add the samples of `other`"
-        if self.how!=other.how:
+        if self.kind()!=other.kind():
             raise ValueError(f'states must hold the same sums, got {self.kind()} and {other.kind()}')
         if other.moments is None: return self
         if self.moments is None: return self.restore(deepcopy(other.data()))
