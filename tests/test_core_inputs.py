@@ -8,6 +8,7 @@ from test_contracts import arrays, each_of, given, kind_of, metrics, refused, va
 import transfer_metrics as tm
 from transfer_metrics.core import as_features, as_labels, as_probs, as_tensor
 from transfer_metrics.items import items_of
+from transfer_metrics.samples import Samples
 
 x,y = np.random.default_rng(0).normal(size=(12,3)),np.arange(12)%3
 t = torch.from_numpy(x).float()
@@ -111,7 +112,7 @@ def test_another_order_is_refused_at_each_door():
     error, = tm.score_models({'x': x}, turned, 'h_score', **quiet).error
     assert 'got their index in another order' in error
 
-@pytest.mark.parametrize('missing', [None, float('nan')])
+@pytest.mark.parametrize('missing', [None, float('nan'), np.float32('nan'), pd.NA], ids=str)
 def test_missing_text_labels_are_no_class(missing, tmp_path):
     "In a list NumPy makes the text 'nan' of them, and a score would count it as a class"
     labels = ['a','b',missing,'a']
@@ -122,8 +123,25 @@ def test_missing_text_labels_are_no_class(missing, tmp_path):
         items_of((['one','two','three','four'], labels))
     table = pd.DataFrame(dict(text=['one','two',missing,'four'], label=['a','b','b','a']))
     with pytest.raises(ValueError, match='`text` must not be missing, got 1 missing, first at position 2'): items_of(table)
+    texts = 'one','two',missing,'four'
+    with pytest.raises(ValueError, match='`inputs` must not be missing, got 1 missing, first at position 2'): items_of((texts, [0,1,1,0]))
     latin = tmp_path/'latin.csv'
     latin.write_bytes('text,label\ncafé,a\nbar,b\n'.encode('latin-1'))
     with pytest.raises(ValueError, match='must be a table of UTF-8 text'): items_of(latin)
     said = tm.Outputs(probs=[[.5,.5]]*2, labels=['nan','b']) # a text like others, where somebody wrote it
     assert said.labels.tolist()==['nan','b']
+
+class Rows(torch.utils.data.Dataset):
+    "Samples alone"
+    def __len__(self): return len(t)
+    def __getitem__(self, i): return t[i]
+
+def test_a_column_of_a_table_goes_by_position():
+    "Labels of a table that was sorted: its index says where a row stood, and nothing of the samples"
+    order = np.random.default_rng(1).permutation(12)
+    column = pd.Series(np.array(list('abc'))[y])[order]
+    expected = column.tolist()
+    net = torch.nn.Linear(3, 2)
+    for data in (t,column),(Rows(),column),[(t[:5],column[:5]),(t[5:],column[5:])]:
+        assert tm.outputs(net, data, progress=False).labels.tolist()==expected
+    for samples in Samples.of((Rows(),column)),Samples.of((t,column)): assert list(samples.take(range(12))[1])==expected

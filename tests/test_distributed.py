@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from transfer_metrics import distributed
 from transfer_metrics.registry import registry
 
 pytest.importorskip('torchmetrics')
@@ -55,3 +56,14 @@ def test_equals_one_process(tmp_path):
     expected |= {f'collection {k}': registry()[k].f(*given(k, whole)) for k in ('leep','h_score','logme','lfc','sfda')}
     assert len(names)>10
     for rank in range(2): assert json.loads((tmp_path/f'{rank}.json').read_text())==pytest.approx(expected, rel=1e-8)
+
+@pytest.mark.parametrize('theirs,said', [('no file','no file'), ('no space','process 0: ValueError: no file; process 1: ValueError: no space'),
+    (None,'process 0: ValueError: no file')])
+def test_what_fails_alike_is_said_once(theirs, said, monkeypatch):
+    "A model that fails in one process has failed in all; the numbers of the processes are told where they differ"
+    def gather(ours):
+        named = str(ours['error']).startswith('ValueError') # as `agree` says it
+        return [ours, dict(error=f'ValueError: {theirs}' if theirs and named else theirs)]
+    monkeypatch.setattr(distributed, 'gather', gather)
+    found = distributed.agreed({'net': ValueError('no file')})
+    assert str(found['net'])==said

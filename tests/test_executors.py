@@ -9,11 +9,12 @@ import warnings
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing import get_context
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from transfer_metrics.datasets.digits import SourceNet, digits_loaders
-from transfer_metrics.models import outputs
+from transfer_metrics.models import Outputs, outputs
 from transfer_metrics.transferability.h_score import h_score
 from transfer_metrics.transferability.leep import leep
 from transfer_metrics.model_selection.ranking import score_models
@@ -146,3 +147,14 @@ def test_one_model_a_device(kind, tmp_path):
     if pool: pool.shutdown()
     assert (df.error=='').all()
     assert {*file.read_text().split()}=={'cpu','cpu:0'}
+
+def test_threads_leave_warnings_as_they_were():
+    "What one thread does not say again is said by all others, and afterwards"
+    r = np.random.default_rng(0)
+    y = np.arange(80)%4
+    outs = {f'net{i}': Outputs(features=r.normal(size=(80,6))+np.eye(4,6)[y], labels=y) for i in range(12)}
+    with warnings.catch_warnings():
+        before = list(warnings.filters)
+        with ThreadPoolExecutor(6) as pool: score_models(outs, metrics='h_score', executor=pool, interval=.95, progress=False)
+        added = [o for o in warnings.filters if o not in before]
+    assert not [o for o in added if o[0]=='ignore' and issubclass(UserWarning, o[2])]

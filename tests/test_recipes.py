@@ -6,7 +6,9 @@ import pytest
 import transfer_metrics as tm
 
 root = Path(__file__).parent.parent/'nbs/start'
-recipes = sorted(p.stem for p in root.glob('*.ipynb') if '```sh' in p.read_text(encoding='utf-8')) # not pages on one library
+columns = '```python','```sh'
+def has_both(page): return all(k in page.read_text(encoding='utf-8') for k in columns)
+recipes = sorted(p.stem for p in root.glob('*.ipynb') if has_both(p)) # not pages on one library
 
 def cells(name): return [(c['cell_type'], ''.join(c['source'])) for c in json.loads((root/f'{name}.ipynb').read_text())['cells']]
 

@@ -203,3 +203,16 @@ def test_key_through_a_package():
     changed = fingerprint(by_stats)
     del vars(stats)['kendall']
     assert changed!=before
+
+def test_what_is_known_takes_no_time(monkeypatch, tmp_path):
+    "A study that goes on counts the effort of what it lacks, and of nothing else, to foretell how long it takes"
+    counted = []
+    class Counted:
+        def __init__(self, total, what): counted.append(dict(total=total, done=0))
+        def done(self, k): counted[-1]['done'] += k
+    monkeypatch.setattr(import_module('transfer_metrics.experiments.study'), 'Pace', Counted)
+    tasks = random_tasks(y.numpy(), 5, per_class=8)
+    for some in tasks[:2],tasks:
+        study('s', {'a': outs}, None, some, metrics='leep', store=tmp_path/'s.csv', progress=False)
+    first,second = counted
+    assert first['done']==first['total'] and second['done']==second['total']>0

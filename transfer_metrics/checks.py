@@ -133,14 +133,14 @@ def fewest_most(
     x:Any, # A number or a pair
     name:str, # What error messages call it
     least:int, # Least accepted
-    most:int|None=None, # What `None` as the end of a pair stands for
+    most:int|None=None, # What `None` as the end of a pair stands for, unless the fewest are more already
 ) -> tuple[int,int]: # Fewest and most
     "A number, or (fewest, most), as a pair"
     pair = (x,x) if np.ndim(x)==0 else tuple(x)
     if len(pair)==2:
         lo,hi = pair
         lo = whole(lo, name, least)
-        hi = most if hi is None and most is not None else whole(hi, name, least)
+        hi = max(lo, most) if hi is None and most is not None else whole(hi, name, least)
         if lo<=hi: return lo,hi
     raise ValueError(f'{called(name)} must be a number or a pair (fewest, most), got {x!r}')
 
@@ -272,13 +272,13 @@ def none_missing(
     if not len(rows): return
     raise ValueError(f'{called(name)} must not be missing, got {len(rows)} missing, first at position {rows[0]}')
 
-def _is_missing(o): return o is None or isinstance(o, float) and math.isnan(o)
+def _is_missing(o): return o is None or o is pd.NA or isinstance(o, (float,np.floating)) and math.isnan(o)
 
 def all_given(
     values:Iterable, # Labels or texts
     name:str, # What error messages call them
 ) -> None: # Nothing
-    "Refuse None and NaN among values, which are no class and no text"
+    "Refuse None, NaN and NA among values, which are no class and no text"
     missing = [_is_missing(o) for o in values]
     none_missing(missing, name)
 

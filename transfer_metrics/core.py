@@ -83,6 +83,12 @@ def _as_array(x, name):
         raise ValueError(f'`{name}` must hold real numbers, got dtype {a.dtype}{turned}')
     return a
 
+def _of_what_cannot_be_written(a):
+    "A tensor that shares memory with an array that must not change, which nobody here does"
+    with warnings.catch_warnings():
+        warnings.filterwarnings('ignore', message='The given NumPy array is not writable')
+        return torch.from_numpy(a)
+
 def as_tensor(
     x:ArrayLike, # Numbers: array, tensor, pandas object or nested list
     name:str='array', # What error messages call it
@@ -94,9 +100,7 @@ def as_tensor(
         if a.dtype.itemsize>8: a = a.astype(np.float64)
         viewable = a.dtype.isnative and all(s>=0 for s in a.strides)
         if not viewable: a = np.ascontiguousarray(a, a.dtype.newbyteorder('='))
-        with warnings.catch_warnings():
-            warnings.filterwarnings('ignore', message='The given NumPy array is not writable')
-            t = torch.from_numpy(a)
+        t = torch.from_numpy(a) if a.flags.writeable else _of_what_cannot_be_written(a)
     return t.cpu() if t.device.type=='mps' else t # float64 does not exist on mps
 
 # %% ../nbs/00_core.ipynb #618c61a5

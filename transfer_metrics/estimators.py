@@ -63,7 +63,7 @@ def _columns(labels, classes):
     columns = pd.Index(classes).get_indexer(np.asarray(labels))
     if (columns>=0).all(): return columns
     first = int((columns<0).argmax())
-    raise ValueError(f'labels must be among the classes of the model, {list(classes)}, got {labels[first]!r} '
+    raise ValueError(f'labels must be among the classes of the model, {list(classes)}, got {list(labels)[first]!r} '
                      f'at position {first}')
 
 def answers_of(

@@ -34,6 +34,7 @@ class Items(Dataset):
         self.inputs = inputs
         self.labels = list(labels)
         all_given(self.labels, 'labels')
+        if isinstance(inputs, list): all_given(inputs, 'inputs') # others are read when they are asked for
     def __len__(self): return len(self.labels)
     def __getitem__(self, i): return self.inputs[i],self.labels[i]
 

@@ -63,7 +63,7 @@ class _Labelled(Dataset):
     "A data set with other labels"
     def __init__(self, data, labels):
         self.data = data
-        self.labels = labels
+        self.labels = np.asarray(labels) if hasattr(labels, 'iloc') else labels # by position, not by index
     def __len__(self): return len(self.data)
     def __getitem__(self, i):
         item = self.data[i]

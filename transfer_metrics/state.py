@@ -210,6 +210,8 @@ class MomentState(State):
         other:Self, # Of other samples; it is left as it is
     ) -> Self: # Itself
         "Add the samples of `other`"
+        if self.kind()!=other.kind():
+            raise ValueError(f'states must hold the same sums, got {self.kind()} and {other.kind()}')
         if other.moments is None: return self
         if self.moments is None: return self.restore(deepcopy(other.data()))
         d = len(self.moments.shift)
@@ -221,6 +223,11 @@ class MomentState(State):
         self.moments = m.plus(theirs.spread(where, c))
         self.largest = max(self.largest, other.largest)
         return self
+
+    def kind(self) -> str: # A name
+        "What the sums are sums of"
+        norms = '_norms' if self.how['norms'] else ''
+        return f'moments_{self.how["second"]}{norms}'
 
     def value(self) -> float: # The score
         "The score of all samples so far"

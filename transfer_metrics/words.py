@@ -10,12 +10,14 @@ __all__ = ['subwords', 'word_rows', 'word_outputs']
 # %% ../nbs/35_words.ipynb #4e404bbd
 import warnings
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
 from .adapters import adapt
-from .checks import one_label_each, one_of
+from .checks import all_given, one_label_each, one_of, whole
+from .core import same_order
 from .models import Outputs, frozen
 from .progress import tqdm
 
@@ -55,6 +57,7 @@ def _check_sentences(sentences, labels, by_sentence):
         if isinstance(words, str): raise ValueError(f'sentence {i} must be a list of words, got {words!r}')
         if not by_sentence and len(words)!=len(y):
             raise ValueError(f'sentence {i} has {len(words)} words and {len(y)} labels')
+    all_given(labels if by_sentence else chain.from_iterable(labels), 'labels')
 
 def _states(model, ids):
     "States after each layer, `[layers, n, t, d]`"
@@ -76,6 +79,9 @@ def word_outputs(
     "Words of sentences in all layers of a text encoder, in one pass"
     one_of(subword, 'subword', subwords)
     if sentence is not None: one_of(sentence, 'sentence', ('mean',))
+    batch_size = whole(batch_size, 'batch_size', 1)
+    same_order(labels, sentences)
+    sentences,labels = list(sentences),list(labels) # a column of a table would be asked by its index
     _check_sentences(sentences, labels, sentence is not None)
     adapted:Any = adapt(model)
     tokenizer = _tokenizer(adapted)
@@ -90,7 +96,7 @@ def word_outputs(
             for j,words in enumerate(batch):
                 x,which = word_rows(states[:,j], ids.word_ids(j), subword)
                 cut += len(words)-len(which)
-                y = labels[i+j]
+                y = labels[i+j] if sentence else list(labels[i+j])
                 rows.append(x.mean(1, keepdim=True) if sentence else x)
                 told += [y] if sentence else [y[k] for k in which]
     if cut: warnings.warn(f'{cut} words are behind what the model takes, or unknown to it, and left out', stacklevel=2)

@@ -117,6 +117,9 @@ def selection_words(
     what = f'{best.score} orders the {best.models} models best, weighted Kendall {_text(best)}'
     lost = f'its first choice costs {_text(cost, 3)} of accuracy'
     said = [f'{what}; {lost}.{_near_words(_near(rows, best))}']
+    if best.value<=0:
+        said = [f'No score orders the {best.models} models as accuracy does; the largest weighted Kendall is that of '
+                f'{best.score}, {_text(best)}; {lost}.']
     yardsticks = rows[rows.score.map(is_baseline)]
     if len(yardsticks):
         texts = [f'{r.score} {_text(r)}' for r in yardsticks.itertuples()]

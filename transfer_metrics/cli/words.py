@@ -138,6 +138,9 @@ def _yardstick_words(scores, accuracy, found):
     yardsticks = [k for k in there if is_baseline(k)]
     others = [k for k in there if k not in yardsticks]
     texts = {k: estimate_text(*rho.loc[k,['value','lo','hi']]) for k in there}
+    if there and rho.value[there[0]]<=0:
+        return (f'Nothing here orders the models as accuracy does; the largest correlation is that of {there[0]}, '
+                f'Spearman {texts[there[0]]}.')
     if not yardsticks or not others:
         return f'{there[0]} orders the models best: Spearman {texts[there[0]]}.' if there else ''
     score = others[0]
@@ -162,7 +165,9 @@ def accuracy_words(
     leader = ranks.index[0]
     best = accuracy.idxmax()
     if accuracy[leader]==accuracy[best]:
-        first = f'With retrained heads {leader} is the most accurate indeed ({accuracy[leader]:.3f}).'
+        how = 'one of the most accurate' if (accuracy==accuracy[best]).sum()>1 else 'the most accurate'
+        indeed = ' indeed' if len(_leaders(ranks))==1 else ''
+        first = f'With retrained heads {leader} is {how}{indeed} ({accuracy[leader]:.3f}).'
     else:
         both = f'{accuracy[best]:.3f}; {leader}: {accuracy[leader]:.3f}'
         first = f'With retrained heads {best} is the most accurate ({both}).'
@@ -174,14 +179,18 @@ def caution_lines(
     scores:Any, # As of `score_models`
     left_out:Iterable[str]=(), # Metrics that the mean rank leaves out
 ) -> Iterator[str]: # Sentences
-    "What not to trust in the table: a line a score, and one for features that may be none"
+    "What not to trust in the table: a line for each kind of caution of a score, and one for features that may be none"
     models = scores.model.nunique()
     def who(d): return 'all models' if d.model.nunique()==models else ', '.join(d.model.unique())
     parts = scores.caution.str.partition('doubtful: ')
     scores = scores.assign(caution=parts[0].str.removesuffix('; '), doubt=parts[2])
-    for k,d in scores[scores.caution!=''].groupby('metric', sort=False):
+    kinds = scores.caution.str.partition(':')[0] # such as 'saturated'
+    told = scores.caution!=''
+    for (k,kind),d in scores[told].groupby(['metric',kinds[told]], sort=False):
+        example = f'; the numbers are those of {d.model.iloc[0]}' if d.caution.nunique()>1 else ''
         silent = '; not in the mean rank' if k in left_out else ''
-        yield f'{k} of {who(d)} is {d.caution.iloc[0]}{silent}'
+        verb = 'has' if kind=='no interval' else 'is'
+        yield f'{k} of {who(d)} {verb} {d.caution.iloc[0]}{example}{silent}'
     for doubt,d in scores[scores.doubt!=''].groupby('doubt', sort=False):
         yield f'{", ".join(d.metric.unique())} of {who(d)}: {doubt}'
 
@@ -190,10 +199,10 @@ def _end_words(row):
     "An interval of a share of the data in percent, with open ends in words"
     lo,hi = 100*row.lo,100*row.hi
     if math.isnan(lo): return ' (no interval: one run)' if 'one run' in row.reason else ' (no interval)'
-    if math.isfinite(lo) and math.isfinite(hi): return f' [{lo:.0f}, {hi:.0f}]'
+    if math.isfinite(lo) and math.isfinite(hi): return f' [{round(lo)}, {round(hi)}]'
     if math.isfinite(hi):
-        return (f', at most {hi:.0f} %; there is no lower end: in {100*row.p_neg_inf:.1f} % of the resamples it never '
-                'reaches a level that learning without transfer does')
+        return (f', at most {round(hi)} %; there is no lower end: in {100*row.p_neg_inf:.1f} % of the resamples it '
+                'never reaches a level that learning without transfer does')
     return ''
 
 def _saving_words(row):
@@ -202,13 +211,15 @@ def _saving_words(row):
     if math.isnan(value): return 'The two curves have no level in common: what transfer saves cannot be said.'
     if math.isinf(value): return f'What transfer saves has no number: {row.reason}.'
     ends = _end_words(row)
+    share = round(value) # a whole number, without a minus before a zero
     if row.lo<=0<=row.hi and math.isfinite(row.lo):
-        return f'Whether transfer saves data is open: {value:.0f} %{ends}.'
-    if value<0: return f'Transfer costs data: it saves {value:.0f} %{ends}.'
-    return f'Transfer saves {value:.0f} % of the data{ends}.'
+        return f'Whether transfer saves data is open: {share} %{ends}.'
+    if share<0: return f'Transfer costs data: it saves {share} %{ends}.'
+    return f'Transfer saves {share} % of the data{ends}.'
 
 def _gain_words(row, verb):
     "A difference of performance, and whether it may be nothing"
+    if row.value==0 and not row.lo<0<row.hi: return f'it {verb} at the same level'
     open_ = ', which may be nothing' if row.lo<=0<=row.hi else ''
     if row.value>=0: return f'it {verb} better by {estimate_text(row.value, row.lo, row.hi, 3)}{open_}'
     return f'it {verb} worse by {estimate_text(-row.value, -row.hi, -row.lo, 3)}{open_}'

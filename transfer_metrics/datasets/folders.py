@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+import numpy as np
 from ..checks import called
 
 # %% ../../nbs/datasets/06_folders.ipynb #6308948e
@@ -136,7 +137,7 @@ def training_sizes(
     name:str, # What error messages call them
 ) -> None: # Nothing
     "Refuse sizes that there are not enough samples for"
-    bad = [f'{n:g}' for n in sizes if not .5<=n<=most+.5]
+    bad = [f'{n:g}' for n in sizes if not 1<=np.rint(n)<=most]
     if not bad: return
     raise ValueError(f'{called(name)} must be training sizes from 1 to {most} '
                      f'(samples that are left after the split), got {", ".join(bad[:5])}')

@@ -13,12 +13,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 import numpy as np
-import torch
 from torch import nn
 from ..checks import by_name, distinct, enough, two_classes
 from .fine_tuning import labelled
 from .tasks import Task
-from ..models import Outputs, outputs
+from ..models import Outputs, host_array, outputs
 from ..store import fingerprint
 from ..transferability.leep import label_entropy
 
@@ -75,8 +74,7 @@ def _labels(data, name):
     source = data if isinstance(data, Outputs) else labelled(data, name)
     y = source.labels
     if y is None: raise ValueError(f'`{name}` must have labels, got {type(data).__name__} without')
-    if isinstance(y, torch.Tensor): y = y.cpu()
-    return np.asarray(y)
+    return host_array(y)
 
 class StudyData:
     "Labelled data to transfer to, and the test set, where it is one of its own"

@@ -143,7 +143,7 @@ def _retrain(w, s, name, batch=64):
             results[label] = w.promised(s, f, name)
         heads = Heads(s, tasks, options)
         w.run(head_results, [Item(s.name, heads, results)])
-        if pace: pace.done(_efforts(part))
+        if pace and part is not others: pace.done(_efforts(part)) # the others are known
 def _own_options(w, s, name, method):
     "Keyword arguments of a method: those of the user, and what it takes of the options of a study"
     try: takes:Any = inspect.signature(method).parameters

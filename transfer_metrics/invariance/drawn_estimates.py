@@ -170,11 +170,12 @@ class RowEstimate(NamedTuple):
 # %% ../../nbs/invariance/28_drawn_estimates.ipynb #2ce07804
 def estimator_of(
     m:Metric, # A label-free metric
-    options:Mapping[str,Any], # Its options
+    options:Mapping[str,Any], # Its options, as far as they are not the usual ones
     out:Outputs, # Of the samples that are judged
     known:Outputs|None=None, # Of labelled samples, whose labels are column numbers; some metrics need them
 ) -> Callable[[np.ndarray,np.ndarray],np.ndarray]: # From how often each of both is drawn to estimates `[n_boot]`
     "What a metric says in resamples, in accuracy"
+    options = {**m.options, **options}
     if m.f is atc: return _above(options, out, known).at
     parts = _parts(m, options, out, known)
     if parts is not None: return parts.at
@@ -184,4 +185,3 @@ def estimator_of(
         shares = class_shares(known, out.probs.shape[1])
         options = {**options, 'prior': shares}
     return RowEstimate(m, options, out, known).at
-

@@ -19,7 +19,7 @@ from ..plots import axes as axes_of, meaning
 from ..registry import result_frame
 from ..stats import accuracy_interval
 from .estimates import accuracy_columns, accuracy_estimates, estimate_row, labelled_outputs
-from .label_free import label_free_metrics
+from .label_free import label_free_metrics, of_images
 from ..phrases import amount, enumeration
 
 # %% ../../nbs/invariance/25_judgement.ipynb #d7e8c80b
@@ -158,13 +158,17 @@ def _moved(facts):
 
 def _percent(v, digits=0): return f'{100*v:.{digits}f} %'
 
+def _rest_on_confidence(names):
+    "Whether all metrics are computed from what the model says about the images as they are"
+    among = label_free_metrics()
+    return all(k in among and of_images(among[k].metric) for k in names)
+
 def _why(rows, facts, agree, spoken):
     "Whether the estimates agree, and if not, why and whom to believe"
-    if spoken<2: return 'only one metric speaks in accuracy, so nothing confirms it'
+    if len(spoken)<2: return 'only one metric speaks in accuracy, so nothing confirms it'
     if len(rows)<2: return 'all estimates are the same'
     how = 'the estimates agree' if agree else 'the estimates disagree'
-    by_confidence = 'agreement_on_the_line' not in set(rows.metric)
-    together = ', though all rest on confidence and may be misled together' if by_confidence else ''
+    together = ', though all rest on confidence and may be misled together' if _rest_on_confidence(spoken) else ''
     if not _moved(facts) and agree: return how+together
     if not _moved(facts): return f'{how}, and nothing in the samples says why: take the whole interval'
     share = _percent(facts['class_distance'])
@@ -212,7 +216,7 @@ def _judged(model, data, o):
     flawless = known.lo[known.value==1]
     agree = bool(lo.max()<=hi.min())
     if lo.isna().any(): agree = bool(np.ptp(rows.estimated_accuracy)<=.05)
-    reasons = [_why(rows, facts, agree, len(spoken)), *_cautions(rows, facts)]
+    reasons = [_why(rows, facts, agree, list(spoken.metric)), *_cautions(rows, facts)]
     value = float(rows.estimated_accuracy.median())
     lowest = lo.min() if lo.isna().any() else min([*lo, *flawless])
     return Judgement(model, data, value, float(lowest), float(hi.max()), agree, tuple(reasons))

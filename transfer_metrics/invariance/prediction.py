@@ -85,7 +85,7 @@ class TransformHead:
         path = Path(path)
         ends_in(path, 'path', ['.npz'])
         arrays:dict[str,Any] = {k: np.array(getattr(self, k)) for k in _saved}
-        with atomic(path) as scratch: np.savez(scratch, **arrays)
+        with atomic(path) as scratch, scratch.open('wb') as file: np.savez(file, **arrays)
         return path
 
     @classmethod

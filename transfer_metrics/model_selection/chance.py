@@ -9,7 +9,6 @@ __all__ = ['Chance', 'chance', 'table_bias']
 
 # %% ../../nbs/model_selection/13_chance.ipynb #73f98b3d
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from ..cautions import unsaid
 from ..checks import number, whole
 from ..core import as_features, as_labels, as_tensor
 from .sample_groups import meant
@@ -181,7 +181,7 @@ def chance(
     total = _n_arrangements(counts, n_perm) if exact else n_perm
     draws = tqdm(_permuted(rows, counts, n_perm, seed), total=total, desc='permutations', delay=2, leave=False,
         disable=not progress)
-    with warnings.catch_warnings(action='ignore'): # said once above
+    with unsaid(): # said once above
         value = score(rows)
         scores = np.array([score(labels) for labels in draws])
     sign = 1 if m.higher_is_better else -1

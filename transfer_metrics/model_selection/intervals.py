@@ -9,12 +9,12 @@ __all__ = ['Jackknife', 'jackknife', 'ScoreDifference', 'score_difference', 'p_b
 
 # %% ../../nbs/model_selection/14_intervals.ipynb #b17f61ee
 import math
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 import numpy as np
 import pandas as pd
+from ..cautions import unsaid
 from ..checks import number
 from .sample_groups import Grouped, in_groups
 from ..registry import Metric
@@ -106,7 +106,7 @@ def jackknife(
     """
     o = in_groups(metric, data, options, groups, seed)
     value = o.value() # refuses what it must, and warns
-    with warnings.catch_warnings(action='ignore'): # said once above
+    with unsaid(): # said once above
         without = np.array([*_without(o, o.state(), o.parts)])
     sign = 1 if o.metric.higher_is_better else -1
     return Jackknife(o.metric.name, value, without, o.n, sign, o.range, o.samples)

@@ -9,7 +9,6 @@ __all__ = ['ScoreBootstrap', 'bootstrap_score']
 
 # %% ../../nbs/model_selection/18_score_bootstrap.ipynb #4d11a009
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from ..cautions import unsaid
 from ..checks import whole
 from ..linalg import Moments
 from .sample_groups import Grouped, in_groups
@@ -184,7 +184,7 @@ def bootstrap_score(
     weights = drawn(rng, n_boot, g)
     bar = tqdm(total=n_boot, desc='bootstrap', delay=2, leave=False, disable=not progress)
     found = np.empty(n_boot)
-    with warnings.catch_warnings(action='ignore'), bar: # said once above
+    with unsaid(), bar: # said once above
         for i,score in enumerate(_resampled(of, weights)):
             found[i] = score
             bar.update()

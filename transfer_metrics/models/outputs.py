@@ -62,6 +62,11 @@ def _column(folder, name)->Any:
     "A list, or a growing file in `folder`"
     return _Npy(folder/f'{name}.npy') if folder else []
 
+def _one_kind(labels, before):
+    "Refuse numbers behind texts, of which NumPy would make texts, and texts behind numbers"
+    texts = {y.dtype.kind=='U' for y in (labels, *before[-1:]) if y.dtype.kind!='O'}
+    if len(texts)>1: raise ValueError('`labels` must be of one kind, got texts in one batch and numbers in another')
+
 class _Columns:
     "What the batches of a pass add up to: lists, or growing files in the folders by layer"
     def __init__(self, names, folders, features_dtype):
@@ -84,7 +89,9 @@ class _Columns:
             self.logits.append(host_array(look.logits))
             self.probs.append(host_array(look.probs))
         self.taken = look.taken
-        if look.labels is not None: self.labels.append(look.labels)
+        if look.labels is None: return
+        _one_kind(look.labels, self.labels)
+        self.labels.append(look.labels)
 
     def outputs(self):
         "`Outputs` by layer"

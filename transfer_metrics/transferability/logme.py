@@ -178,7 +178,7 @@ class _EvidenceState(MomentState):
         super().__init__(partial(_from_moments, regression=regression))
         self.regression = regression
 
-    def kind(self): return 'MomentState_targets' if self.regression else 'MomentState'
+    def kind(self): return f'{super().kind()}_targets' if self.regression else super().kind()
 
     def _agree(self, columns):
         "Refuse classes beside columns"

@@ -9,11 +9,11 @@ __all__ = ['gaussian_mixture']
 
 # %% ../../nbs/transferability/15_mixture.ipynb #c858b765
 import math
-import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 import torch
 from torch import Tensor
+from ..cautions import unsaid
 from .k_means import k_means
 
 # %% ../../nbs/transferability/15_mixture.ipynb #ba0aed08
@@ -233,8 +233,7 @@ def _e_step(coef:Tensor|None, narrow:list[_Narrow], z:Tensor, a:Tensor, R:Tensor
 def _by_k_means(a, k, seed):
     "The cluster of each sample"
     from sklearn.exceptions import ConvergenceWarning
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ConvergenceWarning) # fewer distinct samples than components
+    with unsaid(ConvergenceWarning): # fewer distinct samples than components
         clusters = k_means(a.cpu(), k, seed=seed)
     return clusters.to(a.device)
 
@@ -275,9 +274,7 @@ def _by_sklearn(z:Tensor, k:int, kind:str, reg:float, **options) -> tuple[Tensor
     a = z.T.contiguous().cpu().numpy()
     g = GaussianMixture(k, covariance_type=kind, reg_covar=reg, **options)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', ConvergenceWarning)
-            R = g.fit(a).predict_proba(a)
+        with unsaid(ConvergenceWarning): R = g.fit(a).predict_proba(a)
     except ValueError: raise ValueError(_singular.format(reg)) from None
     return torch.from_numpy(R.T).to(z.device),g.converged_
 

@@ -11,7 +11,7 @@ __all__ = ['responsibilities', 'nleep']
 import math
 import warnings
 from ..cautions import by_chance
-from ..checks import number, one_of
+from ..checks import number, one_of, whole
 from ..core import ArrayLike, as_features, as_labels, like
 from ..linalg import principal
 from ..registry import metric
@@ -23,7 +23,7 @@ def _check(variance, covariance, **positive):
     "Refuse options that make no sense"
     one_of(covariance, 'covariance', ('full','diagonal','spherical'))
     number(variance, 'variance', 0, 1, '(]')
-    for name,v in positive.items(): number(v, name, 0, ends='(]')
+    for name,v in positive.items(): number(v, name, 0, ends='()')
 
 def responsibilities(
     features:ArrayLike, # Features, shape `[n, d]`
@@ -37,7 +37,9 @@ def responsibilities(
     seed:int=0, # For the start by k-means
 ) -> ArrayLike: # Probabilities, shape `[n, K]`, rows sum to 1, in the kind of array that `features` is
     "Probability of each component of a Gaussian mixture given each sample's principal components"
-    _check(variance, covariance, components=components, reg=reg, tol=tol, max_iter=max_iter)
+    components = whole(components, 'components', 1)
+    max_iter = whole(max_iter, 'max_iter', 1)
+    _check(variance, covariance, reg=reg, tol=tol)
     x = as_features(features)
     n = len(x)
     k = min(components, n)
@@ -81,7 +83,7 @@ def nleep(
     """
     x = as_features(features)
     y = as_labels(labels, n=len(x), of=features, device=x.device)
-    k = components*len(y.classes)
+    k = whole(components, 'components', 1)*len(y.classes)
     R = responsibilities(x, components=k, variance=variance, covariance=covariance,
                          reg=reg, tol=tol, max_iter=max_iter, seed=seed)
     return leep(R, y.codes)
