@@ -67,7 +67,7 @@ def _by_name(models):
 def _need_numbers(labels):
     "Refuse names of classes, of which nothing says which output they are"
     if labels is None or np.asarray(labels).dtype.kind not in 'OUST': return
-    raise ValueError(f'labels of `known` must be the numbers of the outputs, from 0 on, got {labels[0]!r}; '
+    raise ValueError(f'labels of `known` must be the numbers of the outputs, from 0 on, got {str(labels[0])!r}; '
                      'map them, such as by model.config.label2id of a Hugging Face classifier')
 
 def _sets(new):

@@ -9,7 +9,7 @@ __all__ = ['Look', 'all_looks', 'forward']
 
 # %% ../../nbs/models/04_passes.ipynb #f5efff51
 import warnings
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from typing import Any, NamedTuple
