@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torchvision.models import resnet18
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 from transfer_metrics.cli.main import main
@@ -90,6 +91,29 @@ def test_layers(name):
     forward,x,features = right[name]
     o = check(net(forward), x, features)
     assert o.taken.startswith("input of 'head'")
+
+class LowRank(nn.Module):
+    "A head and a change of low rank, as it is written by hand"
+    def __init__(self, zero):
+        super().__init__()
+        self.base = nn.Linear(512, 10)
+        self.a = nn.Linear(512, 8, bias=False)
+        self.b = nn.Linear(8, 10, bias=False)
+        if zero: nn.init.zeros_(self.b.weight)
+    def forward(self, x): return self.base(x)+self.b(self.a(x))*2.
+
+@pytest.mark.parametrize('zero', [True,False])
+def test_low_rank_change_of_the_head(zero):
+    "What enters its second layer is no feature: a change that is still zero must not change the features"
+    torch.manual_seed(0)
+    model = resnet18(num_classes=10).eval()
+    images = torch.rand(7, 3, 32, 32)
+    plain = said(model, images)
+    model.fc = LowRank(zero)
+    changed = said(model, images)
+    assert changed.taken=="input of 'fc.base'"
+    np.testing.assert_array_equal(changed.features, plain.features)
+    with torch.no_grad(): np.testing.assert_allclose(changed.logits, model(images), atol=1e-5)
 
 def test_which_calls_are_said():
     o = said(net(right['mean of two calls'][0]), rows)

@@ -28,6 +28,7 @@ class Call:
         module:nn.Module|None, # The layer, `None` of a product
         x:Tensor|None, # What came in, `None` where it is no row a sample
         before:frozenset['Call'], # The calls that made that
+        direct:bool, # Whether no activation or norm came after them
         again:Callable[[Tensor],Tensor], # Makes of this what came out
         nth:int, # Which call of the pass
     ):
@@ -35,6 +36,7 @@ class Call:
         self.module = module
         self.x = x
         self.before = before
+        self.direct = direct
         self.again = again
         self.nth = nth
 
@@ -223,7 +225,8 @@ class Trace(TorchDispatchMode):
         made = None if given is None else self.origin(given)
         before = made.calls if made else frozenset()
         if x is not None and x.ndim==2: x = x.clone() # the network may go on to work in it
-        call = Call(name, module, x, before, again, self.n_calls)
+        direct = made is not None and made.direct
+        call = Call(name, module, x, before, direct, again, self.n_calls)
         if isinstance(out, Tensor): self.notes[out] = Origin(frozenset([call]), True)
 
 # %% ../nbs/23_heads.ipynb #4df3046f

@@ -19,7 +19,7 @@ from .logits import claims_classes, claims_none, ends_in_softmax, logits_in, wor
 from .logits import refuse_answers, refuse_opaque, refuse_parallel, refuse_product, refuse_script
 from .pooling import features_last, mask_of, n_prefix_of, pooled, poolings
 from .reading import called_layer, field_of, is_made, said
-from .untrained import encoder_name, first_untrained
+from .untrained import encoder_name, first_untrained, without_detours
 
 # %% ../nbs/43_reader.ipynb #a7226e50
 words = 'output','head','pooled'
@@ -88,7 +88,7 @@ class _Heads:
         origin:Origin, # of the output of a pass
     ) -> list[Entered]: # What entered each head
         "What entered the heads in a traced pass, by name and in the order of calls"
-        ordered = sorted(origin.calls, key=lambda c: (c.name, c.nth))
+        ordered = sorted(without_detours(origin.calls), key=lambda c: (c.name, c.nth))
         self.found = [_Head(c, first_untrained(self.model, c)) for c in ordered]
         return [self._of_calls(h) for h in self.found]
 
