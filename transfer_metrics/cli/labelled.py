@@ -135,8 +135,8 @@ def _seen(name, model, data, batch_size, folder, **options):
     from transfer_metrics.models import outputs
     from transfer_metrics.reader import words
     part = shard(data)
-    how = [options[k] for k in ('layer','pooling') if options.get(k)]
-    told = [model, part, batch_size, *how]
+    how = {k: options[k] for k in ('layer','pooling') if options.get(k)}
+    told = [model, part, batch_size, how]
     store,there = _store(folder, name, told)
     if there is not None: return there
     options |= store

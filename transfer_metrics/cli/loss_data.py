@@ -38,7 +38,7 @@ def _outputs(o, given, found):
         check_sizes(o, counts)
         o.names = list(counts) # as the folders are called
     run |= dict(found=found, counted=enough)
-    with time_told(): return model_outputs(o.models, o.weights, labelled_of(o), 64, **run)
+    with time_told(None): return model_outputs(o.models, o.weights, labelled_of(o), 64, **run)
 
 def _named(y, names):
     "Labels by their `names`, which are in the order of their first appearance; as they are without"

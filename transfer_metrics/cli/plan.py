@@ -128,12 +128,13 @@ _long = 60. # seconds, below which nobody needs to know
 
 @contextmanager
 def time_told(
-    store:str='', # File that keeps what is finished, if there is one
+    store:str|None='', # File that keeps what is finished, '' where none was given; `None` where nothing can be kept
 ) -> Iterator[None]: # For as long as the block runs
     "Say on stderr, once for each kind of work, how long what takes a minute or more will take"
-    kept = f'what is finished stays in {store}' if store else 'with --store PATH what is finished stays'
+    kept = f'; what is finished stays in {store}' if store else '; with --store PATH what is finished stays'
+    if store is None: kept = ''
     def say(what, seconds):
-        if seconds>=_long: told(f'{what}: {lasting(seconds)}, by the first of them; {kept}')
+        if seconds>=_long: told(f'{what}: {lasting(seconds)}, by the first of them{kept}')
     with foretold(say): yield
 
 # %% ../../nbs/cli/18_plan.ipynb #841869b9
