@@ -89,8 +89,13 @@ def _table(path, columns, advice):
     kind = path.suffix.lower()
     if kind in ('.csv','.tsv'): return _separated(path, columns, advice)
     if kind=='.parquet': table = pd.read_parquet(path)
-    else: table = pd.read_json(path, lines=True, dtype=False)
+    else: table = _of_lines(path)
     return table,_asked(table.columns, columns, path, advice)
+
+def _of_lines(path):
+    "A table of a file with one JSON object a line"
+    try: return pd.read_json(path, lines=True, dtype=False)
+    except ValueError as e: raise ValueError(f'{path} must have one JSON object a line: {e}') from None
 
 def _readable(path, columns, advice):
     "As `_table`, with errors that say which file it was"
@@ -131,5 +136,5 @@ def read_texts(
 def _check_texts(values, name):
     "Refuse gaps and what is no text"
     all_given(values, name)
-    other = next((o for o in values if not isinstance(o, str)), '')
-    if other!='': raise ValueError(f'{name} must be texts, got {type(other).__name__}')
+    others = [type(o).__name__ for o in values if not isinstance(o, str)]
+    if others: raise ValueError(f'{name} must be texts, got {others[0]}')
