@@ -17,7 +17,7 @@ ends = {
     'containers.__iter__': 'each turn takes samples of the stream that it batches, as long as the stream itself gives some',
     'datasets/folders._names': 'each turn goes one data set further in',
     'untrained._in_front': 'each turn goes to an earlier call',
-    'untrained._linear_path': 'each turn goes to an earlier call',
+    'head_inputs._linear_path': 'each turn goes to an earlier call',
     'reading._all_before': 'each call is reached once',
     'invariance/prices._cheapest_path': 'the way back from a class that was reached to where the search began',
     'invariance/views._draw': 'orders of ten things or more, drawn until there are as many different ones as are asked for',

@@ -316,6 +316,9 @@ def test_texts_are_no_images(arrays):
     status,_,err = run(f'rank --models hf:nowhere --images {table}')
     assert status==2 and 'images are in a folder, an .npy or an .npz file' in ' '.join(err.split())
     assert f'transfer-metrics rank --models hf:NAME --texts {table}' in ' '.join(err.split())
+    (arrays/'new').mkdir()
+    status,_,err = run(f'accuracy --model hf:nowhere --known {table} --new {arrays}/new')
+    assert status==2 and 'give --known-outputs and --new-outputs' in ' '.join(err.split())
 
 @pytest.mark.filterwarnings('default')
 def test_wide_table(arrays):

@@ -11,6 +11,8 @@ __all__ = ['Items', 'Unlabelled', 'columns_in', 'refuse_unprepared', 'items_of']
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
+import numpy as np
+import pandas as pd
 from torch.utils.data import Dataset, IterableDataset
 from .checks import all_given, one_label_each
 from .containers import is_column
@@ -104,9 +106,9 @@ def _are_inputs(x):
 
 def _are_alone(data):
     "Whether these are texts or pictures, one a sample, and no pairs, which may be texts with labels"
-    rows = isinstance(data, list) or type(data).__name__ in ('Series','ndarray')
-    if not rows or not _are_inputs(data): return False
-    return not isinstance(data.iloc[0] if hasattr(data, 'iloc') else data[0], (tuple,list))
+    if not isinstance(data, (list,np.ndarray,pd.Series)) or not _are_inputs(data): return False
+    first = data.iloc[0] if isinstance(data, pd.Series) else data[0]
+    return not isinstance(first, (tuple,list))
 
 def _of_list(data):
     "Items of a list of samples, `None` of one of batches"

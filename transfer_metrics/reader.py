@@ -13,13 +13,13 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 from torch import Tensor, nn
 from .checks import one_of
-from .head_inputs import Entered, entered_rows, name_inputs, side_by_side
+from .head_inputs import Entered, entered_rows, name_inputs, side_by_side, without_detours
 from .heads import Call, Origin, Trace, traced
 from .logits import claims_classes, claims_none, ends_in_softmax, logits_in, words_of_output
 from .logits import refuse_answers, refuse_opaque, refuse_parallel, refuse_product, refuse_script
 from .pooling import features_last, mask_of, n_prefix_of, pooled, poolings
 from .reading import called_layer, field_of, is_made, said
-from .untrained import encoder_name, first_untrained, without_detours
+from .untrained import encoder_name, first_untrained
 
 # %% ../nbs/43_reader.ipynb #a7226e50
 words = 'output','head','pooled'

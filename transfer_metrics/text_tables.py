@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/text_tables.html.md"""
 
 # %% auto #0
 __all__ = ['input_columns', 'pair_columns', 'label_columns', 'text_formats', 'Columns', 'known_columns', 'chosen_columns',
-           'TextTable', 'read_texts']
+           'TextTable', 'separator', 'read_texts']
 
 # %% ../nbs/47_text_tables.ipynb #0bf379a2
 import warnings
@@ -62,14 +62,20 @@ class TextTable(NamedTuple):
     inputs:list # a string each, or a tuple of two
     labels:list # one a text
 
-def _separator(path):
-    "What stands between columns"
-    with path.open(encoding='utf-8-sig') as f: heading = f.readline()
+def separator(
+    heading:str, # First line of a table
+) -> str: # A comma, a semicolon or a tab
+    """What stands between columns: that of which there is most
+
+    >>> separator('id;text, as written;label')
+    ';'
+    """
     return max(',;\t', key=heading.count)
 
 def _separated(path, columns, advice):
     "The columns of a file of lines that a mark divides"
-    how:dict[str,Any] = dict(sep=_separator(path), encoding='utf-8-sig', index_col=False)
+    with path.open(encoding='utf-8-sig') as f: mark = separator(f.readline())
+    how:dict[str,Any] = dict(sep=mark, encoding='utf-8-sig', index_col=False)
     names = pd.read_csv(path, nrows=0, **how).columns
     found = _asked(names, columns, path, advice)
     texts = dict.fromkeys(found.inputs, str)

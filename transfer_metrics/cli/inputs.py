@@ -23,6 +23,7 @@ from .spreadsheets import read_table
 from ..model_names import check_library, told_apart
 from ..paths import ends_in, present
 from ..phrases import enumeration
+from ..text_tables import label_columns
 
 # %% ../../nbs/cli/13_inputs.ipynb #2f79fcc3
 def _decorated(path, decorator):
@@ -172,19 +173,17 @@ def files_in(
         found[name] = p
     return found
 
-_label_names = 'labels','label','target','class','y'
-
 def _labels(frame, path):
     "The column of labels"
     if frame.shape[1]==1: return frame.iloc[:,0].to_numpy()
-    for k in _label_names:
+    for k in label_columns:
         if k in frame: return frame[k].to_numpy()
-    raise ValueError(f'{path} must have one column, or one that is called {", ".join(_label_names)}; '
+    raise ValueError(f'{path} must have one column, or one that is called {", ".join(label_columns)}; '
                      f'it has {", ".join(map(str, frame.columns))}')
 
 def _features(frame, path):
     "The columns of features, all of them numbers; a column of labels is left out"
-    rest = frame.drop(columns=[k for k in _label_names if k in frame])
+    rest = frame.drop(columns=[k for k in label_columns if k in frame])
     words = [str(k) for k,kind in rest.dtypes.items() if kind.kind not in 'biuf']
     if words: raise ValueError(f'{path} must hold numbers, but {", ".join(words[:5])} does not')
     return rest.to_numpy()

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
+from ..text_tables import separator
 
 # %% ../../nbs/cli/24_spreadsheets.ipynb #234c0d66
 def _separator(lines):
@@ -21,8 +22,7 @@ def _separator(lines):
     for mark in '\t;,':
         times = {o.count(mark) for o in lines}
         if len(times)==1 and times!={0}: return mark
-    heading = lines[0] if lines else ''
-    return max(',;\t', key=heading.count)
+    return separator(lines[0] if lines else '')
 
 _grouped = re.compile(r'-?[1-9]\d{0,2}(\.\d{3})+(,\d+)?')
 _pointed = re.compile(r'-?\d*\.\d+(e[-+]?\d+)?', re.IGNORECASE)
