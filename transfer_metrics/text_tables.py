@@ -25,7 +25,7 @@ label_columns = 'label','labels','target','class','fine_label','y'
 class Columns(NamedTuple):
     "What the columns of a table are"
     inputs:tuple[str,...] # one, or two for pairs; empty where there are none
-    label:str # '' where there is none
+    label:str # empty where there is none
 
 def known_columns(
     names:Collection[str], # Headings of a table

@@ -235,7 +235,7 @@ def loss_data(
     root:str='data', # folder of torchvision data sets
     split:str='train', # part of the torchvision data set
     npy:str='', # folder with data.npy and labels.npy
-    texts:str='', # table of labelled texts (.csv, .tsv, .jsonl, .parquet) for hf: and sentence-transformers: models
+    texts:str='', # file of labelled texts, .csv, .tsv, .jsonl, .parquet, for hf: and sentence-transformers: models
     columns:str='', # its columns: the text, or both of a pair, then the label; by default those called text and label
     labels:str='', # file of labels [n]
     limit:int=0, # use this many samples, with the share of each class kept; 0 for all

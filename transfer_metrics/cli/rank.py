@@ -250,7 +250,7 @@ def rank(
     root:str='data', # folder of torchvision data sets
     split:str='train', # part of the torchvision data set
     npy:str='', # folder with data.npy and labels.npy
-    texts:str='', # table of labelled texts (.csv, .tsv, .jsonl, .parquet) for hf: and sentence-transformers: models
+    texts:str='', # file of labelled texts, .csv, .tsv, .jsonl, .parquet, for hf: and sentence-transformers: models
     columns:str='', # its columns: the text, or both of a pair, then the label; by default those called text and label
     outputs:str='', # saved Outputs (.npz files or folders), separated by commas
     # files of features [n, d], one a model, separated by commas, each as it is or as name=file: .npy, .npz, .csv or
