@@ -41,7 +41,7 @@ class LabelledTexts(NamedTuple):
     def read(self) -> Any: # As of `read_texts`
         "The table"
         from transfer_metrics.text_tables import read_texts
-        return read_texts(self.texts, names_in(self.columns), advice='name them with --columns text,label')
+        return read_texts(self.texts, names_in(self.columns), advice='say which with --columns TEXT,LABEL')
 
     def check(self,
         models:str, # Which models shall read them
