@@ -304,7 +304,78 @@ def test_texts_that_nobody_has_labelled(tmp_path):
     for model in name, open_model(name), {'classifier': name}:
         found = tm.predicted_accuracy(model, known, known[0], **shown)
         np.testing.assert_allclose(found.estimated_accuracy, expected.estimated_accuracy, atol=1e-6)
-    with pytest.raises(ValueError, match="numbers of the outputs, from 0 on, got 'cat'"): tm.predicted_accuracy(name, (reviews, labels), reviews, **shown)
+    with pytest.raises(ValueError, match="numbers of outputs, got 'cat'"): tm.predicted_accuracy(name, (reviews, labels), reviews, **shown)
+    by_name = tm.predicted_accuracy(name, (known[0], ['cat','dog']*18), reviews, classes=['cat','dog'], **shown)
+    pd.testing.assert_series_equal(by_name.value, tm.predicted_accuracy(name, known, reviews, **shown).value)
+
+def named_bert(folder, *classes):
+    "A classifier of texts that says what its outputs are called"
+    tiny_bert(folder, 'AutoModelForSequenceClassification')
+    file = folder/'config.json'
+    named = dict(id2label=dict(enumerate(classes)), label2id={k: i for i,k in enumerate(classes)})
+    file.write_text(json.dumps(json.loads(file.read_text())|named))
+    return f'hf:{folder}'
+
+@pytest.mark.filterwarnings('ignore')
+def test_labels_that_are_names(tmp_path, capsys):
+    "Labels are found among what a classifier calls its outputs, in Python and from a shell, in lists and in tables"
+    name = named_bert(tmp_path/'classifier', 'DOG', 'CAT')
+    assert open_model(name).classes==('DOG','CAT')
+    known = reviews*6,labels*6
+    expected = outputs(name, (known[0], [1,0]*18), **quiet)
+    right = (expected.predicted==expected.labels).mean()
+    table = pd.DataFrame(dict(text=known[0], label=known[1]))
+    table.to_csv(tmp_path/'known.csv', index=False)
+    table[['text']].to_csv(tmp_path/'new.csv', index=False)
+    shown = dict(n_boot=0, metrics=['doc','cot'], progress=False)
+    found = [tm.predicted_accuracy(name, *form, **shown) for form in
+             ((known, known[0]), (table, table[['text']]), (str(tmp_path/'known.csv'), tmp_path/'new.csv'))]
+    for o in found:
+        assert o[o.metric=='known_accuracy'].value.item()==right
+        pd.testing.assert_frame_equal(o.drop(columns='seconds'), found[0].drop(columns='seconds'))
+    files = '--known', str(tmp_path/'known.csv'), '--new', str(tmp_path/'new.csv')
+    run = 'accuracy', '--models', name, *files, '--metrics', 'doc,cot', '--n-boot', '0', '--no-progress'
+    assert main([*run, '--csv', str(tmp_path/'a.csv')])==0
+    text = ' '.join(capsys.readouterr().out.split())
+    assert 'labelled: 36 texts, 2 classes: cat 18, dog 18' in text and 'new: 36 texts without labels in new' in text
+    saved = pd.read_csv(tmp_path/'a.csv')
+    np.testing.assert_allclose(saved.value, found[0].value, atol=1e-6)
+    assert main([*run, '--classes', 'cat,dog', '--csv', str(tmp_path/'b.csv')])==0
+    turned = pd.read_csv(tmp_path/'b.csv')
+    np.testing.assert_allclose(turned[turned.metric=='known_accuracy'].value, 1-right)
+    assert main([*run, '--classes', 'good,bad'])==2
+    assert "names of theirs (good, bad), got 'cat'; --classes says" in ' '.join(capsys.readouterr().err.split())
+
+@pytest.mark.filterwarnings('ignore')
+def test_folders_that_are_outputs(tmp_path, capsys):
+    "A folder stands for the output that is called as it is, whatever the order; a classifier of more classes as well"
+    transformers = pytest.importorskip('transformers')
+    names = 'owl','Dog','cat'
+    config = transformers.ViTConfig(**transformer, **image, id2label=dict(enumerate(names)))
+    model = transformers.ViTForImageClassification(config)
+    model.classifier.bias.data[2] = 9
+    model.save_pretrained(tmp_path/'vit')
+    transformers.ViTImageProcessor(size=dict(height=32, width=32)).save_pretrained(tmp_path/'vit')
+    rng = np.random.default_rng(0)
+    for k in ('cat','dog'):
+        (tmp_path/'photos'/k).mkdir(parents=True)
+        for i in range(8): Image.fromarray(rng.integers(0, 256, (32,32,3), np.uint8)).save(tmp_path/'photos'/k/f'{i}.png')
+    name = f"hf:{tmp_path/'vit'}"
+    right = .5 # cat is its answer to everything, and the first of its two folders, the last of its three outputs
+    pictures = [Image.open(p).convert('RGB') for p in sorted((tmp_path/'photos').rglob('*.png'))]
+    shown = dict(n_boot=0, metrics=['doc'], progress=False)
+    found = tm.predicted_accuracy(name, str(tmp_path/'photos'), pictures, **shown)
+    assert found[found.metric=='known_accuracy'].value.item()==right
+    run = '--models', name, '--metrics', 'doc', '--no-progress'
+    photos = str(tmp_path/'photos')
+    assert main(['accuracy', *run, '--known', photos, '--new', photos, '--n-boot', '0', '--csv', str(tmp_path/'a.csv')])==0
+    saved = pd.read_csv(tmp_path/'a.csv')
+    assert saved[saved.metric=='known_accuracy'].value.item()==right
+    (tmp_path/'photos'/'emu').mkdir()
+    Image.new('RGB', (32,32)).save(tmp_path/'photos'/'emu'/'0.png')
+    assert main(['accuracy', *run, '--known', photos, '--new', photos])==2
+    err = ' '.join(capsys.readouterr().err.split())
+    assert "'cat' is class 0 of" in err and "'emu' is none of its outputs; --classes says" in err
 
 def test_long_texts_are_told(tmp_path):
     adapted = open_model(f'hf:{tiny_bert(tmp_path)}')

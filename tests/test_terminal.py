@@ -318,7 +318,7 @@ def test_texts_are_no_images(arrays):
     assert f'transfer-metrics rank --models hf:NAME --texts {table}' in ' '.join(err.split())
     (arrays/'new').mkdir()
     status,_,err = run(f'accuracy --model hf:nowhere --known {table} --new {arrays}/new')
-    assert status==2 and 'give --known-outputs and --new-outputs' in ' '.join(err.split())
+    assert status==2 and 'must both be tables of texts, got' in ' '.join(err.split())
 
 @pytest.mark.filterwarnings('default')
 def test_wide_table(arrays):

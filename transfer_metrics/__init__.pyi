@@ -4,6 +4,7 @@ from . import answers as answers
 from . import cards as cards
 from . import cautions as cautions
 from . import checks as checks
+from . import class_names as class_names
 from . import company as company
 from . import containers as containers
 from . import core as core

@@ -100,6 +100,7 @@ class Adapter:
     name:str # What tables call it
     prepare:Callable|None=None # From a list of inputs, pictures or texts, to what the model is called with
     forward:Callable|None=None # As of `outputs`
+    classes:tuple[str,...]=() # What its outputs are called, in their order; empty where nothing says it
 
     def batches(self,
         data:Any, # As of `items_of`, or whatever `Samples.of` takes
@@ -187,7 +188,8 @@ def _of_torchvision(name, pretrained):
     kinds:Any = get_model_weights(name)
     model = get_model(name, weights='DEFAULT' if pretrained else None)
     transform = kinds.DEFAULT.transforms()
-    return Adapter(model, name, Stacked(transform))
+    categories = tuple(kinds.DEFAULT.meta.get('categories', ()))
+    return Adapter(model, name, Stacked(transform), classes=categories)
 
 def open_model(
     spec:str, # `'library:NAME'` or `'module:function'`, perhaps with `=weights.pth`

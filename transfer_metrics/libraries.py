@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/libraries.html.md"""
 __all__ = ['openers', 'from_hub', 'Tokens', 'ZeroShot', 'sentence_encoder']
 
 # %% ../nbs/27_libraries.ipynb #a161e8aa
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -126,14 +127,22 @@ def _of_hugging_face(name, pretrained):
     import transformers
     with from_hub(name): return _opened(transformers, name, pretrained)
 
+def _classes(config):
+    "What the outputs of a classifier are called; nothing where they have no names of their own"
+    names = getattr(config, 'id2label', None) or {}
+    called = [str(names.get(i, '')) for i in range(len(names))]
+    given = all(called) and not all(re.fullmatch(r'LABEL_\d+', k) for k in called)
+    return tuple(called) if given else ()
+
 def _opened(transformers, name, pretrained):
     "Network and preprocessing of a name"
     try: config = transformers.AutoConfig.from_pretrained(name)
     except (OSError,ValueError) as e: raise ValueError(f'hf:{name}: {str(e).splitlines()[0]}') from None
     model = _loaded(transformers, name, config, pretrained)
     sees = model.main_input_name=='pixel_values' or hasattr(model, 'get_image_features')
-    if sees: return Adapter(model, name, _processed(transformers.AutoImageProcessor.from_pretrained(name)))
-    return Adapter(model, name, Tokens(transformers.AutoTokenizer.from_pretrained(name), model.config))
+    if sees: prepare = _processed(transformers.AutoImageProcessor.from_pretrained(name))
+    else: prepare = Tokens(transformers.AutoTokenizer.from_pretrained(name), model.config)
+    return Adapter(model, name, prepare, classes=_classes(config))
 
 # %% ../nbs/27_libraries.ipynb #a1322235
 def _image_tower(model, batch): return {'image_features': model.encode_image(batch[0])}

@@ -45,14 +45,17 @@ def chosen_columns(
     names:Iterable[str], # Headings of a table
     kind:str, # What has them, for the error
     advice:str='rename them, or pass (texts, labels)', # How to mend it
-) -> Columns: # Complete
+    *,
+    labelled:bool=True, # Whether there must be labels
+) -> Columns: # Complete, but for labels where there need be none
     "The columns of inputs and of labels; `ValueError` where one is missing"
     names = [*map(str, names)]
     found = known_columns(names)
-    if found.inputs and found.label: return found
+    if found.inputs and (found.label or not labelled): return found
     inputs = ', '.join(input_columns)
-    raise ValueError(f'{kind} must have a column of inputs ({inputs}, or sentence1 and sentence2) and one of '
-                     f'labels ({", ".join(label_columns)}), it has {", ".join(names)}; {advice}')
+    labels = f' and one of labels ({", ".join(label_columns)})' if labelled else ''
+    raise ValueError(f'{kind} must have a column of inputs ({inputs}, or sentence1 and sentence2){labels}, '
+                     f'it has {", ".join(names)}; {advice}')
 
 # %% ../nbs/47_text_tables.ipynb #627afb84
 text_formats = '.csv','.tsv','.jsonl','.parquet'
@@ -60,7 +63,30 @@ text_formats = '.csv','.tsv','.jsonl','.parquet'
 class TextTable(NamedTuple):
     "Texts and their labels"
     inputs:list # a string each, or a tuple of two
-    labels:list # one a text
+    labels:list|None # one a text, `None` where they were not asked for
+
+class _Wanted(NamedTuple):
+    "What is to be read of a table"
+    columns:Collection[str] # of the text, or of both of a pair, and of the label if any; empty for known names
+    labelled:bool
+    advice:str # how to mend it where there are none
+
+    def among(self, names, path):
+        "The columns that were asked for, or those with known names"
+        if not self.columns: return chosen_columns(names, str(path), self.advice, labelled=self.labelled)
+        for k in self.columns: known(k, [*map(str, names)], 'column')
+        if not self.labelled: return Columns(tuple(self.columns), '')
+        *inputs,label = self.columns
+        return Columns(tuple(inputs), label)
+
+    def check(self):
+        "Refuse columns that cannot be those of texts, or of pairs, and of labels"
+        if not self.columns: return
+        distinct([*self.columns], 'columns')
+        least = 2 if self.labelled else 1
+        if least<=len(self.columns)<=least+1: return
+        label = ', and of the label' if self.labelled else ''
+        raise ValueError(f'columns must be those of the text, or of a pair{label}, got {", ".join(self.columns)}')
 
 def separator(
     heading:str, # First line of a table
@@ -72,40 +98,33 @@ def separator(
     """
     return max(',;\t', key=heading.count)
 
-def _separated(path, columns, advice):
+def _separated(path, wanted):
     "The columns of a file of lines that a mark divides"
     with path.open(encoding='utf-8-sig') as f: mark = separator(f.readline())
     how:dict[str,Any] = dict(sep=mark, encoding='utf-8-sig', index_col=False)
     names = pd.read_csv(path, nrows=0, **how).columns
-    found = _asked(names, columns, path, advice)
+    found = wanted.among(names, path)
     texts = dict.fromkeys(found.inputs, str)
     how |= dict(dtype=texts, keep_default_na=False, na_values=[''])
     with warnings.catch_warnings(action='error', category=pd.errors.ParserWarning): # values that no heading has
         return pd.read_csv(path, **how),found
 
-def _asked(names, columns, path, advice):
-    "The columns that were asked for, or those with known names"
-    if not columns: return chosen_columns(names, str(path), advice)
-    for k in columns: known(k, [*map(str, names)], 'column')
-    *inputs,label = columns
-    return Columns(tuple(inputs), label)
-
-def _table(path, columns, advice):
+def _table(path, wanted):
     "A table, and which of its columns are texts and labels"
     kind = path.suffix.lower()
-    if kind in ('.csv','.tsv'): return _separated(path, columns, advice)
+    if kind in ('.csv','.tsv'): return _separated(path, wanted)
     if kind=='.parquet': table = pd.read_parquet(path)
     else: table = _of_lines(path)
-    return table,_asked(table.columns, columns, path, advice)
+    return table,wanted.among(table.columns, path)
 
 def _of_lines(path):
     "A table of a file with one JSON object a line"
     try: return pd.read_json(path, lines=True, dtype=False)
     except ValueError as e: raise ValueError(f'{path} must have one JSON object a line: {e}') from None
 
-def _readable(path, columns, advice):
+def _readable(path, wanted):
     "As `_table`, with errors that say which file it was"
-    try: return _table(path, columns, advice)
+    try: return _table(path, wanted)
     except UnicodeDecodeError:
         raise ValueError(f'{path} must be a table of UTF-8 text, it is in another encoding; '
                          'save it as CSV UTF-8') from None
@@ -116,6 +135,7 @@ def read_texts(
     path:str|Path, # A .csv, .tsv, .jsonl or .parquet file
     columns:Collection[str]=(), # Of the text, or of both of a pair, and last of the label; `()`: those with known names
     *,
+    labelled:bool=True, # Whether there are labels; else `columns` has none for them, and none are read
     advice:str='rename them, or pass (texts, labels)', # How to mend it where there are none
 ) -> TextTable: # As they were written
     """Texts and labels of a file
@@ -129,15 +149,16 @@ def read_texts(
     path = Path(path)
     present(path, kind='file')
     ends_in(path, 'the table', text_formats)
-    if columns and not 2<=len(columns)<=3:
-        raise ValueError(f'columns must be those of the text, or of a pair, and of the label, got {", ".join(columns)}')
-    distinct([*columns], 'columns')
-    table,found = _readable(path, columns, advice)
+    wanted = _Wanted(columns, labelled, advice)
+    wanted.check()
+    table,found = _readable(path, wanted)
     texts = [list(table[k]) for k in found.inputs]
     for k,values in zip(found.inputs, texts, strict=True): _check_texts(values, f'{k} of {path}')
+    inputs = [*zip(*texts, strict=True)] if len(texts)>1 else texts[0]
+    if not labelled: return TextTable(inputs, None)
     labels = list(table[found.label])
     all_given(labels, f'{found.label} of {path}')
-    return TextTable([*zip(*texts, strict=True)] if len(texts)>1 else texts[0], labels)
+    return TextTable(inputs, labels)
 
 def _check_texts(values, name):
     "Refuse gaps and what is no text"

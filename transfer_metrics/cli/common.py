@@ -92,6 +92,8 @@ def range_in(
         return int(a),int(b) if b else None
     except ValueError: raise ValueError(f'--{name} must be a number or a range such as 2-10, got {text!r}') from None
 
+_own_forward = re.compile(r'(?:pass )?forward=lambda model, batch: (\{[^}]*\}|\.\.\.)') # which a shell cannot pass
+
 def as_options(
     text:str, # A message of the library
     names:Iterable[str], # Arguments that are options of the command
@@ -102,6 +104,7 @@ def as_options(
         option = f'--{k.replace("_", "-")}'
         text = re.sub(rf"\b{k}='(\w+)'", rf'{option} \1', text)
         text = re.sub(rf'`{k}`|\b{k}=(?=[\W])', option, text)
+    if 'models' in names: text = _own_forward.sub(r'name a module:function whose network returns \1', text)
     text = re.sub(r'`(--[\w-]+)`', r'\1', text)
     return text.replace('ValueError: ', '')
 

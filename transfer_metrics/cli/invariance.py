@@ -14,13 +14,13 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
 from ..checks import number, whole
-from .accuracy import named_counts
+from .answered import check_answers, folder_classes, named_counts
 from .answers import Answer
 from .common import classifiers, command, looked_at, models_text, names_in, numbers_in
 from .common import unnamed, write
 from .config import configured
 from .inputs import check_names
-from .labelled import check_answers, given_images
+from .labelled import given_images
 from .names import check_images, check_networks, check_pixels, existing, label_free_names
 from .plan import asked, fewer, less, lasting, passes, planned, timed, views
 from ..paths import ends_in
@@ -67,7 +67,7 @@ def _base(o, where, a):
     from transfer_metrics.datasets.folders import describe
     from transfer_metrics.invariance.recipes import labelled_set
     base = labelled_set(o.images, '--images', **where)
-    a.found(describe(named_counts(base.labels, o.images), what='images'))
+    a.found(describe(named_counts(base.labels, where['classes']), what='images'))
     return base
 
 def _own(o, metrics, a):
@@ -76,14 +76,16 @@ def _own(o, metrics, a):
     from transfer_metrics.invariance.recipes import fit_heads, one_set
     models = classifiers(o.models, o.weights, numbers_in(o.mean, 'mean'), numbers_in(o.std, 'std'))
     where = dict(size=o.size or None, root=o.root, split=o.split, download=True)
+    where['classes'] = folder_classes(models, o.images, names_in(o.classes), o.weights)
     base = _base(o, where, a)
-    check_answers(models, base, o.images, advice='an empty folder stands for a class without images')
+    check_answers(models, base, o.images, where['classes'])
     exterior = _exterior(o, where)
     seconds = timed(models, base.images, most=o.batch_size, device=o.device)
     plan = planned(o, metrics, seconds/len(models), len(base.images), len(exterior), o.train)
     heads = {}
     if o.train:
-        images = floats(one_set(o.train, **where).images)
+        unsorted = where|dict(classes=None) # labels are not looked at
+        images = floats(one_set(o.train, **unsorted).images)
         heads = fit_heads(models, images, seed=o.seed, device=o.device or None, progress=o.progress)
     interior = interior_domain(base.images, plan.interior, seed=o.seed, labels=base.labels)
     source = one_set(o.source, **where) if o.source else None
@@ -209,7 +211,7 @@ _reading = (
 
 # %% ../../nbs/cli/06_invariance.ipynb #4d31b077
 _groups = {'Models': 'models weights',
-    'Image sets': 'images dataset root split npy exterior source train limit mean std size',
+    'Image sets': 'images dataset root split npy classes exterior source train limit mean std size',
     'What is measured': 'metrics interior permutations minutes'}
 _examples = ['invariance',
     'invariance --models resnet18 --images photos/test --exterior photos/rain,photos/night --size 224',
@@ -228,6 +230,8 @@ def invariance(
     images:str='',
     dataset:str='', # or the name of a torchvision data set, such as CIFAR10 or Flowers102
     npy:str='', # or a folder with data.npy and labels.npy
+    # what the folders call each output, in their order, with commas; by default as the model calls them, or else sorted
+    classes:str='',
     interior:int=0, # number of interior sets; 0: 60, or fewer where that takes longer than --minutes
     # image sets to try the fit on, separated by commas: folders (of folders), files, torchvision data sets
     exterior:str='',

@@ -145,11 +145,8 @@ def _direct(folder):
 def _refuse_tables(path, option):
     "Refuse a file that holds no images, such as a table of texts"
     if not path.is_file() or path.suffix in ('.npy','.npz'): return
-    ways = f'texts in a table are for transfer-metrics rank --models hf:NAME --texts {path}'
-    if option=='known':
-        saving = 'transfer_metrics.outputs("hf:NAME", texts).save("known.npz")'
-        ways = f'of texts, save what the model says, {saving}, and give --known-outputs and --new-outputs'
-    raise ValueError(f'--{option} {path}: images are in a folder, an .npy or an .npz file; {ways}')
+    raise ValueError(f'--{option} {path}: images are in a folder, an .npy or an .npz file; texts in a table are for '
+                     f'transfer-metrics rank --models hf:NAME --texts {path}')
 
 def check_images(
     path:str, # A folder with one folder of images for each class; arrays in files are not looked at

@@ -11,14 +11,13 @@ __all__ = ['rank']
 from math import isnan
 from types import SimpleNamespace
 from fastcore.meta import delegates
-from ..checks import one_of
 from .amounts import check_loading
 from .answers import Answer
 from .arrays import found_in, given_arrays, given_outputs
 from .intervals import interval_words, show_p_best, with_ends
 from .common import as_given, as_options, command, names_in, saved_outputs, share_of
-from .inputs import arrays_with_labels, check_enough, check_names, layer_of_models, one_way
-from .inputs import score_names
+from .inputs import arrays_with_labels, check_enough, check_names, check_shrinkage, layer_of_models
+from .inputs import one_way, score_names, shrunk_scores
 from .labelled import model_outputs, run_device
 from .names import check_networks, check_saved
 from .plan import time_told
@@ -52,12 +51,7 @@ def _allowed(metrics, outs):
         told(f'left out {", ".join(left_out)}, for want of {", ".join(wanting)}')
     return {k: f for k,f in known.items() if k not in left_out}
 
-def _shrunk(fs, shrinkage):
-    "The functions, the H-score with the covariance that was asked for"
-    from functools import partial
-    from transfer_metrics.transferability.h_score import h_score
-    if not shrinkage or 'h_score' not in fs: return fs
-    return fs|{'h_score': partial(h_score, shrinkage=None if shrinkage=='none' else shrinkage)}
+
 
 # %% ../../nbs/cli/03_rank.ipynb #521332f6
 def _with_sizes(scores, sizes):
@@ -86,7 +80,7 @@ def _scored(outs, test, o, source_accuracy, progress):
         full,test = _halves(full, o.seed)
         outs = {k: share_of(o) for k,o in full.items()}
     fs = ranking.metric_functions(_allowed(o.metrics, outs))
-    fs = _shrunk(fs, o.shrinkage)
+    fs = shrunk_scores(fs, o.shrinkage)
     several = place().world>1
     every = outs|failed
     if several and o.interval: raise ValueError('--interval needs one process: start it without torchrun')
@@ -203,7 +197,7 @@ def _check(o):
     if o.store and not o.models: raise ValueError('--store needs --models: files have what models say already')
     if o.store: of_kind(o.store, '--store', 'folder')
     layer_of_models(o)
-    if o.shrinkage: one_of(o.shrinkage, '--shrinkage', ('ledoit_wolf','none'))
+    check_shrinkage(o.shrinkage)
     check_names(o.metrics, score_names(), 'rank')
     if arrays: check_enough(o.metrics, [k for k in ('features','probs') if getattr(o, k)])
     check_networks(o.models, o.weights, o.device)

@@ -17,14 +17,16 @@ from .answers import Answer
 from .arrays import given_arrays
 from .common import as_given, as_options, command, looked_at, models_text, names_in
 from .common import range_in
-from .inputs import check_enough, check_names, digits_models, score_names, with_labels
+from .inputs import check_enough, check_names, check_shrinkage, digits_models, score_names
+from .inputs import with_labels
 from .labelled import found_text, given_images
 from .names import check_choices, check_images, check_networks, check_pixels, check_saved
 from .names import existing
 from .plan import time_told
-from .study_data import check_sources, own_data, study_data, study_images
+from .study_data import check_sources, frozen, own_data, study_data, study_images, study_scores
 from .study_tables import show_study
 from .tables import told
+from .texts import check_texts, labelled_of
 from .study_words import study_words
 from ..phrases import amount
 
@@ -66,9 +68,9 @@ def _methods(o, plan):
     "Names of methods, that outputs allow"
     methods = names_in(o.methods or plan.methods)
     for k in methods:
-        if (o.outputs or o.labels) and k!='retrain_head':
-            raise ValueError(f'{k} needs models: with files of outputs only new heads can be trained, '
-                             '--methods retrain_head; or give --models and --images')
+        if frozen(o) and k!='retrain_head':
+            raise ValueError(f'{k} needs --models and --images: with files of outputs, and with texts, only new heads '
+                             'can be trained, --methods retrain_head')
     return methods
 
 def _training(o):
@@ -88,44 +90,36 @@ def _tell_errors(frame, options):
         why = as_options(r.error, options)
         told(f'{r.model}, {r.metric}, {r.task}: {why}')
 
-def _without_probs(o, m):
-    "Of features alone there are fewer scores"
-    if o.models or not own_data(o): return
-    first = next(iter(m.sources.values()))
-    out = first[0] if isinstance(first, tuple) else first
-    if out.features is None or out.probs is not None: return
-    o.metrics = o.metrics or 'h_score,logme'
-    if o.score=='leep': o.score = 'logme'
-
 def _work(n, tasks, methods, o):
     "What there is to do"
-    data = o.outputs or o.images or o.labels or 'the embedded digits'
+    data = o.outputs or o.images or o.texts or o.labels or 'the embedded digits'
     each = f'{amount(n, "model")}, {len(tasks)} tasks of {data}'
     return f'{each}: {n*len(tasks)} transfers by {" and by ".join(methods)}'
 
 def _tell_found(o, a):
     "Say what labelled data hold, where it is known before they are loaded"
     counts = _counts(o) if own_data(o) else None
-    if not counts: return
+    if not counts or o.texts: return # which are told when they are read
     some = f', of which {o.limit} are used' if 0<o.limit<sum(counts.values()) else ''
     a.found(found_text(counts, 'images' if o.models else 'samples')+some)
 
 def _measure(experiment, o, plan, a):
     "The table of results"
     from transfer_metrics.experiments.study import study
+    methods = _methods(o, plan)
     _tell_found(o, a)
-    m = study_data(o, plan)
+    m = study_data(o, plan, a.found)
     if experiment=='selection' and len(m.sources)<2:
         raise ValueError(f'selection needs at least two models to choose from, got only {next(iter(m.sources))}')
     tasks = _draw(experiment, o, m)
-    methods = _methods(o, plan)
-    _without_probs(o, m)
+    scores = study_scores(o, m)
     a.found(f'{experiment}: {_work(len(m.sources), tasks, methods, o)}')
-    for text in models_text(o.models, o.weights, o.mean): a.found(text)
+    if not o.texts:
+        for text in models_text(o.models, o.weights, o.mean): a.found(text)
     sources = _learners(m.sources, o) if 'meta_transfer' in methods else m.sources
     options = {k: v for k,v in _training(o).items() if k in methods}
     accuracy = m.accuracy if experiment=='selection' else None
-    what = dict(test=m.test, methods=methods, metrics=o.metrics or None, source_accuracy=accuracy, options=options)
+    what = dict(test=m.test, methods=methods, metrics=scores, source_accuracy=accuracy, options=options)
     run = dict(store=o.store, device=o.device or None, batch_size=o.batch_size, progress=o.progress)
     with time_told(o.store): frame = study(experiment, sources, m.data, tasks, **what, **run)
     _tell_errors(frame, a.options)
@@ -151,14 +145,17 @@ def _counts(o):
     "Samples by class, `None` where they are known only after loading"
     if o.arrays: return label_counts(o.arrays.labels)
     if o.outputs: return saved_counts(names_in(o.outputs)[0])
+    if o.texts: return labelled_of(o).counts()
     return image_counts(o.images) if o.models else digits_counts()
 
 def _check(o):
     "Refuse options, names and devices that there are not, before anything is loaded"
     _check_numbers(o)
+    check_texts(o)
     o.images = given_images(o)
     check_sources(o)
     check_names(o.metrics, score_names(), 'study')
+    check_shrinkage(o.shrinkage)
     if o.labels: check_enough(o.metrics, [k for k in ('features','probs') if getattr(o, k)])
     check_names(o.score, score_names(), 'study', 'score')
     check_choices(o.methods, _every_method, 'method')
@@ -175,8 +172,8 @@ def _check(o):
 
 def _next(o):
     "The command to go on with"
-    if o.models: return f'transfer-metrics rank {looked_at(o, o.images)}'
-    given = as_given(o, dict(outputs='', features='', probs='', labels=''))
+    if o.images: return f'transfer-metrics rank {looked_at(o, o.images)}'
+    given = as_given(o, dict(models='', texts='', columns='', outputs='', features='', probs='', labels=''))
     if given: return f'transfer-metrics rank {given}'
     return 'transfer-metrics study correlation --outputs a.npz,b.npz --store study.csv'
 
@@ -199,10 +196,10 @@ def _report(a, o, plan, frame, experiment):
 
 # %% ../../nbs/cli/07_study.ipynb #f7541968
 _groups = {
-    'Models': 'sources models weights outputs test_outputs features probs',
-    'Labelled data': 'images dataset root split npy labels limit size mean std test_images train_images',
+    'Models': 'sources models weights pooling outputs test_outputs features probs',
+    'Labelled data': 'images dataset root split npy texts columns labels limit size mean std test_images train_images',
     'Tasks': 'tasks classes per_class imbalance test seed', 'Transfer': 'methods epochs lr episodes device batch_size',
-    'Scores': 'metrics score levels n_boot', 'Going on': 'store resume'}
+    'Scores': 'metrics score shrinkage levels n_boot', 'Going on': 'store resume'}
 _examples = ['study correlation', 'study selection --outputs a.npz,b.npz --store study.csv',
     'study small-data --models resnet18,resnet50 --images photos --per-class 20']
 _epochs = 'epochs','lr'
@@ -228,7 +225,7 @@ def study(
     outputs:str='', # or saved Outputs of your models (.npz files or folders), separated by commas; for new heads only
     test_outputs:str='', # their Outputs on a test set, in the same order; by default a share of the samples is held out
     # or torchvision classifiers, others by library (timm:resnet50), or module:function=weights.pth, separated by
-    # commas; with --images
+    # commas; with --images or --texts
     models:str='',
     weights:str='DEFAULT', # pretrained weights of torchvision models: DEFAULT, a name such as IMAGENET1K_V1, or none
     # or files of features [n, d], one a model, separated by commas, each as it is or as name=file: .npy, .npz, .csv or
@@ -241,6 +238,9 @@ def study(
     images:str='',
     dataset:str='', # or the name of a torchvision data set, such as CIFAR10 or Flowers102
     npy:str='', # or a folder with data.npy and labels.npy
+    texts:str='', # or a file of labelled texts, .csv, .tsv, .jsonl, .parquet, for hf: and sentence-transformers: models
+    columns:str='', # its columns: the text, or both of a pair, then the label; by default those called text and label
+    pooling:str='', # how tokens become a row: mean, cls, last, max; by default as the head reads, or mean
     test_images:str='', # a test set of its own
     train_images:str='', # images that the models were trained on, to train few-shot learners on
     mean:str='', # of the channels, to normalise images with; by default as the weights want it
@@ -256,6 +256,7 @@ def study(
     methods:str='', # retrain_head, fine_tune, from_scratch, meta_transfer, separated by commas
     metrics:str='', # scores, separated by commas, or all; by default leep,nce,h_score,logme
     score:str='leep', # the score of levels and pictures
+    shrinkage:str='', # covariance of h_score: ledoit_wolf (the default where no metrics are named) or none
     levels:int=5, # number of transferability levels
     epochs:int=0, # of fine_tune and from_scratch; 0 for their default, or 12 on the embedded digits
     lr:float=0., # learning rate of these; 0 for their default, or 0.05 on the embedded digits

@@ -8,6 +8,7 @@ from .digits import digits_zoo as digits_zoo
 from .digits import DigitsTask as DigitsTask
 from .digits import SourceNet as SourceNet
 from .folders import class_counts as class_counts
+from .folders import class_names as class_names
 from .folders import describe as describe
 from .folders import image_names as image_names
 from .folders import label_names as label_names

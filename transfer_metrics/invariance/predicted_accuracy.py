@@ -8,7 +8,9 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/predicted_a
 __all__ = ['agreement_rows', 'predicted_accuracy']
 
 # %% ../../nbs/invariance/26_predicted_accuracy.ipynb #749233ca
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 import numpy as np
 import pandas as pd
@@ -16,10 +18,14 @@ import torch
 from torch import nn
 from ..adapters import FromPixels, adapt
 from ..checks import enough
+from ..class_names import class_outputs, label_outputs
 from ..core import ArrayLike
+from ..datasets.folders import class_names
 from ..estimators import is_estimator, network_in
+from ..items import inputs_of, items_of
 from ..model_names import library_of, short_name
 from ..models import Outputs, forward
+from ..phrases import amount
 from ..registry import result_frame
 from ..samples import Samples
 from ..stats import drawn_rows, resample
@@ -47,7 +53,8 @@ def _prepared(model, data, batch_size):
     return model,data,None
 
 def _unlabelled(model, data):
-    "Samples alone of what a scikit-learn model looks at"
+    "Samples alone of what a scikit-learn model looks at, and of tables"
+    if hasattr(model, 'batches'): return inputs_of(data)
     paired = isinstance(data, tuple) and len(data)==2
     return data[0] if paired and is_estimator(model) else data
 
@@ -64,11 +71,28 @@ def _by_name(models):
     raise ValueError('`model` must be a classifier, a dict of such by name, or the name of the model '
                      f'whose Outputs are given, got {kind}')
 
-def _need_numbers(labels):
-    "Refuse names of classes, of which nothing says which output they are"
-    if labels is None or np.asarray(labels).dtype.kind not in 'OUST': return
-    raise ValueError(f'labels of `known` must be the numbers of the outputs, from 0 on, got {str(labels[0])!r}; '
-                     'map them, such as by model.config.label2id of a Hugging Face classifier')
+def _numbered(out, model, classes, names):
+    "Outputs with labels that are numbers of outputs, by what these are called"
+    table = out.probs if out.logits is None else out.logits
+    if out.labels is None or table is None: return out
+    n = table.shape[1]
+    outputs = classes or getattr(model, 'classes', ())
+    if classes and len(classes)!=n:
+        got = amount(len(classes), 'name')
+        raise ValueError(f'`classes` must name each of the {n} outputs of the model, got {got}')
+    words = np.asarray(out.labels).dtype.kind in 'OUST'
+    if words: return replace(out, labels=label_outputs(out.labels, outputs, 'labels of `known`'))
+    if not names: return out
+    at = class_outputs(names, outputs, n, '`known`')
+    return replace(out, labels=np.array(at)[np.asarray(out.labels)])
+
+def _of_known(model, known, classes, how):
+    "What a model says about labelled samples"
+    by_name = hasattr(model, 'classes')
+    samples = items_of(known) if by_name and isinstance(known, (str,Path)) else known
+    out = _answers(model, samples, *how)
+    names = class_names(samples) if by_name or classes else None
+    return _numbered(out, model, classes, names)
 
 def _sets(new):
     "New sets by name"
@@ -145,13 +169,15 @@ def predicted_accuracy(
     # A classifier, of scikit-learn as well, or its name as of `open_model`, such as 'hf:NAME'; a dict of such by name;
     # or what the one whose Outputs are given is called
     model:Any,
-    # Labelled samples of the model's own classes, numbers from 0 on: `(x, y)`, a data set, a loader, an `ImageSet`, or
-    # saved `Outputs`; for a name also texts and pictures
+    # Labelled samples of the model's own classes: `(x, y)`, a data set, a loader, an `ImageSet`, or saved `Outputs`;
+    # for a name also texts and pictures, a table of them, a folder, or a file. Labels are numbers from 0 on, or names
+    # of outputs; classes of a folder are found by name where the model's library says what its outputs are called
     known:Any,
-    # Samples without labels: images, a loader, an `ImageSet`, saved `Outputs`; or a dict of several such sets by name.
-    # Labels that they have are not looked at
+    # Samples without labels: images, a loader, an `ImageSet`, saved `Outputs`, for a name also texts, pictures and
+    # tables; or a dict of several such sets by name. Labels that they have are not looked at
     new:Any,
     *,
+    classes:Sequence[str]=(), # What the data call each output, in their order; by default as the model does
     metrics:Any=None, # Which; `None` is every one that the input allows
     prior:str|ArrayLike='known', # Share of each class among the new labels, for `cot`; 'known' as in the labelled set
     # Fitted `AccuracyFit`s by metric, for those that do not speak in accuracy; for several models by model and metric
@@ -180,8 +206,7 @@ def predicted_accuracy(
     run = dict(batch_size=batch_size, device=device, progress=progress)
     draws:dict[str,Any] = dict(n_boot=n_boot, coverage=coverage, seed=seed)
     asked,line = _metrics(metrics)
-    told = {k: _answers(m, known, most, seed, run) for k,m in models.items()}
-    for out in told.values(): _need_numbers(out.labels)
+    told = {k: _of_known(m, known, classes, (most,seed,run)) for k,m in models.items()}
     tables = []
     for data,samples in sets.items():
         said = {k: _answers(m, _unlabelled(m, samples), most, seed, run) for k,m in models.items()}
