@@ -1,4 +1,5 @@
 "Sphinx site from the notebooks in nbs/: `sphinx-build -W --keep-going docs _docs/html`"
+import gc
 import sys
 from importlib.metadata import metadata
 from pathlib import Path
@@ -47,6 +48,7 @@ html_context = dict(repository=cfg.git_url, changelog=f'{cfg.git_url}/blob/{cfg.
 def setup(app):
     "Build from docs/nbs, where the converted notebooks are written, so that pages have no folder in front"
     app.srcdir = here/'nbs'
+    gc.set_threshold(200_000, 50, 50) # a doctree is a million objects that stay
     convert_all(app.srcdir, areas, start, inner, captions, called)
     app.connect('autodoc-process-docstring', docstring)
     app.connect('missing-reference', external)

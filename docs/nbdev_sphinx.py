@@ -11,11 +11,13 @@ from textwrap import dedent
 from docutils.nodes import reference
 from fastcore.docments import docments, get_source, isdataclass
 from fastcore.nbio import mk_cell, new_nb, read_nb, write_nb
+from nbdev import processors
 from nbdev.config import get_config, nbpath2html
 from nbdev.doclinks import NbdevLookup, nbglob
 from nbdev.processors import FilterDefaults, Processor
 
 cfg = get_config()
+processors.get_config = lambda: cfg # or else pyproject.toml is read again for each of 15,000 cells
 lib = cfg.lib_path.name
 blob = f'{cfg.git_url}/blob/{cfg.branch}'
 index = import_module(f'{lib}._modidx').d['syms']

@@ -15,7 +15,7 @@ ends = {
     'cli/tables._side_by_side': 'each turn takes at least one column away',
     'cli/plan._pace': 'each turn takes twice as many images, until all are taken',
     'containers.__iter__': 'each turn takes samples of the stream that it batches, as long as the stream itself gives some',
-    'datasets/folders._names': 'each turn goes one data set further in',
+    'datasets/folders.class_names': 'each turn goes one data set further in',
     'untrained._in_front': 'each turn goes to an earlier call',
     'head_inputs._linear_path': 'each turn goes to an earlier call',
     'reading._all_before': 'each call is reached once',
