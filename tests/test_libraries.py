@@ -333,6 +333,14 @@ def test_labels_that_are_names(tmp_path, capsys):
     for o in found:
         assert o[o.metric=='known_accuracy'].value.item()==right
         pd.testing.assert_frame_equal(o.drop(columns='seconds'), found[0].drop(columns='seconds'))
+    datasets = pytest.importorskip('datasets')
+    described = datasets.Features(text=datasets.Value('string'), label=datasets.ClassLabel(names=['cat','dog']))
+    rows = datasets.Dataset.from_dict(dict(text=known[0], label=[0,1]*18), features=described)
+    by_feature = tm.predicted_accuracy(name, rows, rows.remove_columns('label'), **shown)
+    pd.testing.assert_frame_equal(by_feature.drop(columns='seconds'), found[0].drop(columns='seconds'))
+    stars = named_bert(tmp_path/'stars', '1', '2')
+    as_numbers,from_one = [tm.predicted_accuracy(stars, (known[0], y), reviews, **shown) for y in ([0,1]*18, [1,2]*18)]
+    pd.testing.assert_series_equal(from_one.value, as_numbers.value)
     files = '--known', str(tmp_path/'known.csv'), '--new', str(tmp_path/'new.csv')
     run = 'accuracy', '--models', name, *files, '--metrics', 'doc,cot', '--n-boot', '0', '--no-progress'
     assert main([*run, '--csv', str(tmp_path/'a.csv')])==0

@@ -142,6 +142,7 @@ def _draw(frame):
     return plot_estimates(first).figure
 
 _lines = 'transfer-metrics invariance --help'
+_named = dict(classes='')
 
 def _short(path, name):
     "A path as a shell takes it, or a name in its place where it would not fit a line"
@@ -151,17 +152,18 @@ def _with_report(o):
     "The same as a page to hand on"
     models = as_given(o, dict(models='', weights='DEFAULT', columns=''))
     if o.report: return f'transfer-metrics rank {models} --texts {quote(o.known)}' if models else _lines
-    ends = '','_outputs'
-    files = {f'{k}{end}': getattr(o, k+end) for k in ('known','new') for end in ends}
-    sets = [f'--{k.replace("_", "-")} {_short(path, k[:5].rstrip("_").upper())}' for k,path in files.items() if path]
-    given = [models, *sets, as_given(o, dict(classes=''))]
-    return f'transfer-metrics accuracy {" ".join(filter(None, given))} --report accuracy.html'
+    kind = '-outputs' if o.known_outputs else ''
+    known = _short(o.known_outputs or o.known, 'KNOWN')
+    new = _short(o.new_outputs or o.new, 'NEW')
+    sets = f'--known{kind} {known} --new{kind} {new}'
+    given = filter(None, [models, sets, as_given(o, _named)])
+    return f'transfer-metrics accuracy {" ".join(given)} --report accuracy.html'
 
 def _go_on(o):
     "The command to go on with"
     if o.known_outputs or o.new_outputs or of_texts(o): return _with_report(o)
     if not o.models: return 'transfer-metrics accuracy --models resnet18 --known LABELLED --new UNLABELLED --size 224'
-    return f'transfer-metrics invariance {looked_at(o, o.known)}'
+    return f'transfer-metrics invariance {looked_at(o, o.known)} {as_given(o, _named)}'.rstrip()
 
 # %% ../../nbs/cli/17_accuracy.ipynb #1ae76ef3
 _groups = {'Models': 'models weights',

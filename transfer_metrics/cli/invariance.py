@@ -16,7 +16,7 @@ from fastcore.meta import delegates
 from ..checks import number, whole
 from .answered import check_answers, folder_classes, named_counts
 from .answers import Answer
-from .common import classifiers, command, looked_at, models_text, names_in, numbers_in
+from .common import as_given, classifiers, command, looked_at, models_text, names_in, numbers_in
 from .common import unnamed, write
 from .config import configured
 from .inputs import check_names
@@ -275,7 +275,9 @@ def invariance(
     for k,t in dict(metrics=frame, fits=scores, predictions=found).items(): a.data(k, t)
     a.figure('Accuracy against each metric, with the lines', lambda: plot_fits(frame, m.interior.names)[0,0].figure)
     _answer(a, frame, scores, found, best, m)
-    if o.models: a.next(f'transfer-metrics accuracy {looked_at(o, o.images, "known")} --new UNLABELLED')
+    named = as_given(o, dict(classes=''))
+    asked_next = f'{named} --new UNLABELLED'.lstrip()
+    if o.models: a.next(f'transfer-metrics accuracy {looked_at(o, o.images, "known")} {asked_next}')
     else: a.next('transfer-metrics invariance --models resnet18 --images LABELLED --exterior OTHERS --size 224')
     a.page('cli/invariance.html')
     if o.fits: write(o.fits, scores.to_csv(index=False))

@@ -11,20 +11,27 @@ __all__ = ['picture_endings', 'image_names', 'label_names', 'class_names', 'clas
 # %% ../../nbs/datasets/06_folders.ipynb #b21cbf1d
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 import numpy as np
 from ..checks import called
+from ..text_tables import label_columns
 
 # %% ../../nbs/datasets/06_folders.ipynb #6308948e
+def _names_in(features):
+    "Names of the classes in the description of columns, as the `datasets` library has it"
+    if not isinstance(features, Mapping): return None
+    found = [getattr(features.get(k), 'names', None) for k in label_columns]
+    return next(filter(None, found), None)
+
 def class_names(
     data:Any, # A data set, a loader of one, or a part of one
 ) -> list|None: # In the order of their numbers, `None` where it does not say
     "What classes 0, 1, 2 ... of a data set are called"
     while data is not None:
-        names = getattr(data, 'classes', None)
-        if names is not None: return list(names)
+        names = getattr(data, 'classes', None) or _names_in(getattr(data, 'features', None))
+        if names: return list(names)
         data = getattr(data, 'dataset', None) # of a subset
     return None
 

@@ -80,11 +80,13 @@ def _numbered(out, model, classes, names):
     if classes and len(classes)!=n:
         got = amount(len(classes), 'name')
         raise ValueError(f'`classes` must name each of the {n} outputs of the model, got {got}')
-    words = np.asarray(out.labels).dtype.kind in 'OUST'
-    if words: return replace(out, labels=label_outputs(out.labels, outputs, 'labels of `known`'))
+    labels = np.asarray(out.labels)
+    written = {str(k) for k in np.unique(labels)} if labels.dtype.kind in 'iu' else {'a word'}
+    if labels.dtype.kind in 'OUST' or written<=set(outputs): # outputs may be called 1 to 5
+        return replace(out, labels=label_outputs(out.labels, outputs, 'labels of `known`'))
     if not names: return out
     at = class_outputs(names, outputs, n, '`known`')
-    return replace(out, labels=np.array(at)[np.asarray(out.labels)])
+    return replace(out, labels=np.array(at)[labels])
 
 def _of_known(model, known, classes, how):
     "What a model says about labelled samples"
