@@ -189,7 +189,7 @@ def accuracy(
     columns:str='', # of tables: the text, or both of a pair, then the label; by default those called text and label
     known_outputs:str='', # in place of a model and images: saved Outputs (.npz) on labelled samples, one file a model
     new_outputs:str='', # and on samples without labels, in the same order
-    # what folders or labels call each output, in the order of the outputs, with commas; by default as the model calls
+    # names of the classes in the data, in the order of the model's outputs, with commas; by default as the model calls
     # them, or else sorted
     classes:str='',
     # pretrained weights of torchvision classifiers: DEFAULT, a name such as IMAGENET1K_V1, or none
@@ -201,8 +201,8 @@ def accuracy(
     root:str='data', # folder of torchvision data sets
     split:str='test', # part of the torchvision data sets
     device:str='', # where to run the models, such as cuda
-    batch_size:int=64, # images in a batch
-    limit:int=10_000, # use no more images of a set than these, a random choice
+    batch_size:int=64, # samples in a batch
+    limit:int=10_000, # use no more samples of a set than these, a random choice
     n_boot:int=200, # resamples of the samples, for intervals; 0 for none
     coverage:float=.95, # nominal coverage of the intervals
     seed:int=0, # of the choice and the resamples

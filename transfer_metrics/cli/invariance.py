@@ -230,7 +230,8 @@ def invariance(
     images:str='',
     dataset:str='', # or the name of a torchvision data set, such as CIFAR10 or Flowers102
     npy:str='', # or a folder with data.npy and labels.npy
-    # what the folders call each output, in their order, with commas; by default as the model calls them, or else sorted
+    # names of the classes in the data, in the order of the model's outputs, with commas; by default as the model calls
+    # them, or else sorted
     classes:str='',
     interior:int=0, # number of interior sets; 0: 60, or fewer where that takes longer than --minutes
     # image sets to try the fit on, separated by commas: folders (of folders), files, torchvision data sets
