@@ -445,3 +445,26 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
     code,text = told('Quadratic')
     assert not code and "logme, knn of all models: the features are the output of the model, which may be logits" in text
     assert "weights of no layer of torch; --layer output says that it is right" in text
+
+class Contrastive(nn.Module):
+    "As SimCLR trains it: an encoder, and a projection behind it"
+    def __init__(self, name='projector'):
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Linear(4, 6), nn.ReLU())
+        setattr(self, name, nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 3)))
+        self.behind = name
+    def forward(self, x): return getattr(self, self.behind)(self.encoder(x))
+
+def test_projection_is_no_classifier():
+    "Its output would pass for logits; nobody guesses, and each reading can be had by a word"
+    net = Contrastive()
+    x,y = torch.randn(9, 4),[0,1,2]*3
+    with pytest.raises(ValueError, match="made by 'projector.2', by its name a projection"): outputs(net, (x, y), progress=False)
+    projected = outputs(net, (x, y), features='output', progress=False)
+    assert projected.logits is None
+    np.testing.assert_allclose(projected.features, net(x).detach(), rtol=1e-5)
+    encoded = outputs(net.encoder, (x, y), progress=False)
+    assert encoded.logits is None and encoded.features.shape==(9,6)
+    answers = outputs(net, (x, y), features='head', progress=False)
+    assert answers.logits is not None and answers.features.shape==(9,6)
+    assert outputs(Contrastive('classifier'), (x, y), progress=False).logits is not None

@@ -6,9 +6,12 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/logits.html.md"""
 
 # %% auto #0
 __all__ = ['are_probs', 'ends_in_softmax', 'before_softmax', 'logits_in', 'claims_none', 'claims_classes', 'refuse_opaque',
-           'refuse_answers', 'refuse_product', 'refuse_script', 'refuse_parallel', 'words_of_output', 'doubt']
+           'refuse_answers', 'refuse_product', 'refuse_unclear', 'refuse_script', 'refuse_parallel', 'words_of_output',
+           'doubt']
 
 # %% ../nbs/42_logits.ipynb #67514f37
+import re
+from collections.abc import Collection
 from typing import Any
 import torch
 from torch import Tensor, nn
@@ -110,6 +113,20 @@ def refuse_product(
     if call.module is not None: return
     raise ValueError(f'the output is made with the weights {call.name!r} of no linear layer, so it may be logits or '
                      "features; pass features='head' if it is logits, features='output' if it is features")
+
+_projection = re.compile(r'(\w+_)?proj(ector|ection)(_\w+)?|proj(_?(head|mlp))?')
+
+def refuse_unclear(
+    calls:Collection[Call], # Of layers or of weights that made the output, or one part of it each
+) -> None: # Nothing, or `ValueError`
+    "Refuse what may be a head or not: what is called a projection, as contrastive training has one, and a product"
+    refuse_product(min(calls, key=lambda c: c.nth))
+    for call in calls:
+        named = any(map(_projection.fullmatch, call.name.split('.')))
+        if not named or call.module is None: continue
+        raise ValueError(f'the output is made by {call.name!r}, by its name a projection, whose output is no answer; '
+                         "take the network without it, or pass features='output' to have what it makes as features, "
+                         "features='head' if it is a classifier after all")
 
 def refuse_script(
     name:str, # Of a layer

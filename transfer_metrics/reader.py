@@ -16,7 +16,7 @@ from .checks import one_of
 from .head_inputs import Entered, entered_rows, name_inputs, side_by_side, without_detours
 from .heads import Call, Origin, Trace, traced
 from .logits import claims_classes, claims_none, ends_in_softmax, logits_in, words_of_output
-from .logits import refuse_answers, refuse_opaque, refuse_parallel, refuse_product, refuse_script
+from .logits import refuse_answers, refuse_opaque, refuse_parallel, refuse_script, refuse_unclear
 from .pooling import features_last, mask_of, n_prefix_of, pooled, poolings
 from .reading import called_layer, field_of, is_made, said
 from .untrained import encoder_name, first_untrained
@@ -234,11 +234,11 @@ class Reader:
         if not made and not said_so and not claims_classes(self.model, found.z):
             refuse_opaque(self.model, found.z, trace, batch)
             refuse_answers(origin, found.z)
-        if not made or all(c.module is not None for c in origin.calls): return made
+        if not made: return False
         if found.field=='logits' or self.features=='head' or claims_classes(self.model, found.z): return True
         features = found.z.ndim!=2 or getattr(self.model, 'output_dim', None)==found.z.shape[1]
-        if not said_so and not features: refuse_product(min(origin.calls, key=lambda c: c.nth))
-        return False
+        if not said_so and not features: refuse_unclear(origin.calls)
+        return all(c.module is not None for c in origin.calls)
 
     def _inner(self, found):
         "What a model returned, or of a classifier what its encoder did, where that is wanted"
