@@ -13,7 +13,7 @@ from torch import Tensor
 from ..checks import finite_rows, number, same_width
 from ..core import ArrayLike, as_matrix, chunks
 from ..registry import metric
-from ..state import State, same_size, some_samples
+from ..state import State, same_size, same_sums, some_samples
 
 # %% ../../nbs/invariance/08_mano.ipynb #488308cd
 def _polynomial(q:Tensor, floor:bool) -> Tensor:
@@ -69,6 +69,7 @@ class _ManoState(State):
         return self
 
     def merge(self, other):
+        same_sums(self, other)
         if self.n and other.n: same_size(self.k, other.k, 'classes')
         self.sums = self.sums+other.sums.to(self.sums.device)
         self.n += other.n

@@ -17,7 +17,7 @@ from ..checks import one_of, same_width
 from ..core import ArrayLike, as_probs, chunks
 from ..linalg import add_gram, symmetric
 from ..registry import metric
-from ..state import State, some_samples
+from ..state import State, same_sums, some_samples
 
 # %% ../../nbs/invariance/04_nuclear_norm.ipynb #9a3313b6
 def _largest(n, k, how):
@@ -77,6 +77,7 @@ class NuclearNorm(State):
         other:Self, # Of other samples, another process's say
     ) -> Self: # Itself
         "Add the samples of `other`"
+        same_sums(self, other)
         n = other.n
         if n: self.add(other.worked_in())
         self.n += n

@@ -19,7 +19,7 @@ from ..checks import number, one_of, same_width, whole
 from ..core import ArrayLike, as_features, as_labels, check_classes, chunks
 from ..linalg import add_segments, leading, power2, principal
 from ..registry import metric
-from ..state import State, addable, renumber, some_samples
+from ..state import State, addable, renumber, same_sums, some_samples
 from .bhattacharyya import diagonal_distances, full_distances, overlap_matrix
 
 # %% ../../nbs/transferability/06_gbc.ipynb #94adddee
@@ -243,6 +243,7 @@ class _GBCState(State):
         return self._add(new, classes.tolist())
 
     def merge(self, other):
+        same_sums(self, other)
         if other.known is None: return self
         return self._add(other.known, other.classes)
 

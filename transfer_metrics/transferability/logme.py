@@ -24,7 +24,7 @@ from ..core import ArrayLike, as_features, as_labels, as_tensor, same_order
 from ..folds import dealt_samples
 from ..linalg import Moments, Spectrum, moment_spectrum, one_thread, power2, spectrum
 from ..registry import metric
-from ..state import MomentState, addable
+from ..state import MomentState, addable, same_sums
 
 # %% ../../nbs/transferability/04_logme.ipynb #45fb894c
 class _Targets(NamedTuple):
@@ -193,6 +193,7 @@ class _EvidenceState(MomentState):
         return super().update(features, labels)
 
     def merge(self, other):
+        same_sums(self, other)
         if other.classes: self._agree(_is_column(other.classes[0]))
         return super().merge(other)
 

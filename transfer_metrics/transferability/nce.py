@@ -17,7 +17,7 @@ from ..core import ArrayLike, as_labels, as_matrix, check_classes, check_simplex
 from ..folds import dealt, dealt_samples, n_parts, name_keys, smoothed_share, tables_of_others
 from ..linalg import class_sums
 from ..registry import metric
-from ..state import JointState, State, renumber, some_samples
+from ..state import JointState, State, renumber, same_sums, some_samples
 
 # %% ../../nbs/transferability/02_nce.ipynb #d796c772
 def _from_pairs(z, joint):
@@ -82,6 +82,7 @@ class _PairState(State):
         return self._add(z, y, counts, sources.tolist(), targets.tolist())
 
     def merge(self, other):
+        same_sums(self, other)
         for pairs,counts in zip(other.pairs, other.counts, strict=True):
             z = pairs>>32
             y = pairs&(2**32-1)
