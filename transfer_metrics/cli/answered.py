@@ -11,7 +11,7 @@ __all__ = ['folder_names', 'folder_classes', 'check_answers', 'named_counts']
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from .inputs import torchvision_models
+from .common import names_in
 from ..phrases import amount
 
 # %% ../../nbs/cli/28_answered.ipynb #79c8a6f7
@@ -23,13 +23,14 @@ def folder_names(
     if not path or not folder.is_dir() or any(folder.glob('*.np[yz]')): return []
     return sorted(p.name for p in folder.iterdir() if p.is_dir() and p.name[0]!='.')
 
-def _outputs_of(name, model, weights):
+def _outputs_of(name, model, o):
     "What the outputs of a model are called; empty where nothing says it"
     adapted = getattr(model, 'adapted', None)
     if adapted is not None: return adapted.classes
-    if weights.lower()=='none' or name.lower() not in torchvision_models(): return ()
+    of_torchvision = [k.removeprefix('torchvision:') for k in names_in(o.models)] # one's own has a colon
+    if name not in of_torchvision or o.weights.lower()=='none': return ()
     from torchvision.models import get_model_weights
-    return get_model_weights(name)[weights].meta.get('categories', ())
+    return get_model_weights(name)[o.weights].meta.get('categories', ())
 
 def _order(names, outputs, path):
     "What each output is called, by the folders that stand for some of them"
@@ -43,13 +44,13 @@ def _order(names, outputs, path):
 def folder_classes(
     models:Mapping[str,Any], # Networks by name, as of `classifiers`
     path:str, # Where labelled images are
-    given:Sequence[str]=(), # What `--classes` says
-    weights:str='DEFAULT', # Pretrained weights of torchvision models
+    o:Any, # Options `models`, `weights` and `classes`, which comes before all else
 ) -> list[str]|None: # A name for each output; `None` for what is no folder of folders
     "The folders of classes in the order of the outputs"
     names = folder_names(path)
-    if given or not names: return list(given) or None
-    orders = {k: _order(names, _outputs_of(k, m, weights), path) for k,m in models.items()}
+    given = names_in(o.classes)
+    if given or not names: return given or None
+    orders = {k: _order(names, _outputs_of(k, m, o), path) for k,m in models.items()}
     first,*others = orders
     for k in others:
         if orders[k]==orders[first]: continue

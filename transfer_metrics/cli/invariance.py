@@ -76,7 +76,7 @@ def _own(o, metrics, a):
     from transfer_metrics.invariance.recipes import fit_heads, one_set
     models = classifiers(o.models, o.weights, numbers_in(o.mean, 'mean'), numbers_in(o.std, 'std'))
     where = dict(size=o.size or None, root=o.root, split=o.split, download=True)
-    where['classes'] = folder_classes(models, o.images, names_in(o.classes), o.weights)
+    where['classes'] = folder_classes(models, o.images, o)
     base = _base(o, where, a)
     check_answers(models, base, o.images, where['classes'])
     exterior = _exterior(o, where)

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from ..checks import distinct, two_classes
 from .amounts import label_counts
 from .answered import check_answers, folder_classes, named_counts
-from .common import classifiers, models_text, names_in, numbers_in, random_text, read_array
+from .common import classifiers, models_text, names_in, numbers_in, read_array
 from .inputs import check_file
 from .names import check_images
-from .texts import check_reader
+from .texts import LabelledTexts, check_reader
 from ..datasets.folders import describe, image_names
 from ..model_names import told_apart
 from ..phrases import amount
@@ -115,7 +115,7 @@ def _images(o):
     from transfer_metrics.invariance.recipes import labelled_set
     models = classifiers(o.models, o.weights, numbers_in(o.mean, 'mean'), numbers_in(o.std, 'std'))
     where = dict(size=o.size or None, root=o.root, split=o.split, download=True)
-    classes = folder_classes(models, o.known, names_in(o.classes), o.weights)
+    classes = folder_classes(models, o.known, o)
     known = labelled_set(o.known, '--known', classes=classes, **where)
     check_answers(models, known, o.known, classes)
     def load(path):
@@ -137,7 +137,7 @@ def _texts(o):
     models = {apart.get(spec, m.name): m for spec,m in zip(specs, opened, strict=True)}
     inputs,labels = _known_texts(o)
     new = _by_name(names_in(o.new), lambda path: (Path(path).stem,Unlabelled(_new_texts(path, o))))
-    remarks = list(filter(None, [random_text(o.models, o.weights)]))
+    remarks = list(LabelledTexts(o.known).remarks(o.models, o.weights))
     known = Items(inputs, labels)
     return Material(models, known, new, names_in(o.classes), label_counts(labels), 'texts', remarks)
 

@@ -54,7 +54,7 @@ def _prepared(model, data, batch_size):
 
 def _unlabelled(model, data):
     "Samples alone of what a scikit-learn model looks at, and of tables"
-    if hasattr(model, 'batches'): return inputs_of(data)
+    if _is_adapted(model): return inputs_of(data)
     paired = isinstance(data, tuple) and len(data)==2
     return data[0] if paired and is_estimator(model) else data
 
@@ -76,7 +76,7 @@ def _numbered(out, model, classes, names):
     table = out.probs if out.logits is None else out.logits
     if out.labels is None or table is None: return out
     n = table.shape[1]
-    outputs = classes or getattr(model, 'classes', ())
+    outputs = classes or (getattr(model, 'classes', ()) if _is_adapted(model) else ())
     if classes and len(classes)!=n:
         got = amount(len(classes), 'name')
         raise ValueError(f'`classes` must name each of the {n} outputs of the model, got {got}')
@@ -88,12 +88,14 @@ def _numbered(out, model, classes, names):
     at = class_outputs(names, outputs, n, '`known`')
     return replace(out, labels=np.array(at)[labels])
 
+def _is_adapted(model): return hasattr(model, 'batches') and hasattr(model, 'prepare') # as `adapt` has it
+
 def _of_known(model, known, classes, how):
     "What a model says about labelled samples"
-    by_name = hasattr(model, 'classes')
-    samples = items_of(known) if by_name and isinstance(known, (str,Path)) else known
+    adapted = _is_adapted(model)
+    samples = items_of(known) if adapted and isinstance(known, (str,Path)) else known
     out = _answers(model, samples, *how)
-    names = class_names(samples) if by_name or classes else None
+    names = class_names(samples) if adapted or classes else None
     return _numbered(out, model, classes, names)
 
 def _sets(new):
@@ -172,8 +174,8 @@ def predicted_accuracy(
     # or what the one whose Outputs are given is called
     model:Any,
     # Labelled samples of the model's own classes: `(x, y)`, a data set, a loader, an `ImageSet`, or saved `Outputs`;
-    # for a name also texts and pictures, a table of them, a folder, or a file. Labels are numbers from 0 on, or names
-    # of outputs; classes of a folder are found by name where the model's library says what its outputs are called
+    # for a name also texts and pictures, a table of them, a folder, or a file. Labels are numbers from 0 on, or what
+    # outputs are called, be it '1' to '5'; classes of a folder are found by name where the model's library has some
     known:Any,
     # Samples without labels: images, a loader, an `ImageSet`, saved `Outputs`, for a name also texts, pictures and
     # tables; or a dict of several such sets by name. Labels that they have are not looked at
