@@ -15,6 +15,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 import transfer_metrics as tm
 from transfer_metrics.adapters import open_model
+from transfer_metrics.class_names import class_outputs, named_outputs
 from transfer_metrics.cli.main import main
 from transfer_metrics.models import outputs
 
@@ -456,6 +457,33 @@ def test_pictures_by_name(tmp_path):
     main(['rank', '--models', 'timm:resnet10t', '--weights', 'none', '--images', str(tmp_path/'images'), '--metrics', 'leep',
           '--no-progress', '--json', str(found)])
     assert 'resnet10t' in json.dumps(json.loads(found.read_text()))
+
+def test_names_of_outputs_of_timm(tmp_path):
+    "Pretrained weights of timm say what their outputs are called; folders of ImageNet have their numbers in WordNet, for every model of it"
+    timm = pytest.importorskip('timm')
+    def saved(name, **config):
+        model = timm.create_model('resnet10t', num_classes=config.get('num_classes', 1000))
+        timm.models.save_for_hf(model, tmp_path/name, model_config=config, safe_serialization=False)
+        return open_model(f'timm:local-dir:{tmp_path/name}').classes
+    folders = ['n03888257','n01440764','n02102040']
+    of_timm = saved('imagenet')
+    assert named_outputs(folders, of_timm)==[701,0,217]
+    assert named_outputs(['parachute','Tinca_tinca','english springer'], of_timm)==[701,0,217]
+    own = dict(num_classes=2, label_names=['d','c'])
+    assert saved('own', **own)==('d','c')
+    assert saved('described', **own, label_descriptions=dict(d='dog', c='cat'))==('dog, d','cat, c')
+    assert saved('silent', num_classes=2)==()
+    assert open_model('timm:resnet10t', pretrained=False).classes==()
+    of_torchvision = open_model('torchvision:resnet18', pretrained=False).classes
+    assert named_outputs(folders, of_torchvision)==[701,0,217]
+    assert named_outputs(folders, of_torchvision[:999])==[None]*3
+
+def test_folders_of_imagenet_without_timm(monkeypatch):
+    "What would know them is named"
+    monkeypatch.setattr('transfer_metrics.class_names.find_spec', lambda name: None)
+    outputs = [f'a{i}' for i in range(1000)]
+    with pytest.raises(ValueError, match="`pip install timm` for the names of ImageNet's folders"):
+        class_outputs(['n03888257','n01440764'], outputs, 1000)
 
 @pytest.mark.filterwarnings('ignore')
 def test_libraries_share_images(tmp_path, monkeypatch):

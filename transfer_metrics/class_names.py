@@ -9,8 +9,9 @@ __all__ = ['named_outputs', 'label_outputs', 'class_outputs']
 
 # %% ../nbs/49_class_names.ipynb #70e7cee2
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from typing import Any
 import numpy as np
 from .checks import called
@@ -22,9 +23,27 @@ def _plain(name):
     return re.sub(r'[\s_-]+', ' ', str(name)).strip().casefold()
 
 def _single(names):
-    "Places of the names that are there once"
-    counts = Counter(names)
-    return {k: i for i,k in enumerate(names) if counts[k]==1}
+    "Places of names, of which there are some at each place, that are at one place only"
+    places = defaultdict(set)
+    for i,here in enumerate(names):
+        for k in here: places[k].add(i)
+    return {k: min(at) for k,at in places.items() if len(at)==1}
+
+def _words(output):
+    "The words for one output, without what others write differently"
+    return [_plain(k) for k in output.split(',')]
+
+def _synset_of(name): return re.fullmatch(r'n\d{8}', str(name))
+
+def _are_imagenet(words):
+    "Whether outputs are the thousand classes of ImageNet, by the words for three of them"
+    return len(words)==1000 and 'tench' in words[0] and 'goldfish' in words[1] and 'toilet tissue' in words[-1]
+
+def _with_synsets(words):
+    "Words for outputs, and for those of ImageNet their numbers in WordNet, if timm is there to tell"
+    if not _are_imagenet(words) or find_spec('timm') is None: return words
+    from timm.data import ImageNetInfo
+    return [[*k,synset] for k,synset in zip(words, ImageNetInfo().label_names(), strict=True)]
 
 def named_outputs(
     names:Iterable[Any], # Of classes
@@ -32,13 +51,20 @@ def named_outputs(
 ) -> list[int|None]: # A number for each name, `None` where no output is called so, or several are
     """Which outputs are called by names
 
-    >>> named_outputs(['golden_retriever', 'sloth'], ['tabby', 'Golden Retriever'])
+    >>> named_outputs(['golden_retriever', 'sloth'], ['tabby, tabby cat', 'Golden Retriever'])
     [1, None]
     """
+    names = [*map(str, names)]
     written = [*map(str, outputs)]
-    exact = _single(written)
-    alike = _single([*map(_plain, written)])
-    return [exact.get(str(k), alike.get(_plain(k))) for k in names]
+    words = [*map(_words, written)]
+    if any(map(_synset_of, names)): words = _with_synsets(words)
+    exact = _single([k] for k in written)
+    alike = _single([_plain(k)] for k in written)
+    one_word = _single(words)
+    def found(k):
+        plain = _plain(k)
+        return exact.get(k, alike.get(plain, one_word.get(plain)))
+    return [*map(found, names)]
 
 # %% ../nbs/49_class_names.ipynb #fdacddcf
 _most = 4 # names in an error
@@ -93,5 +119,7 @@ def class_outputs(
 def _other_number(names, outputs, n, name, lost):
     "Why classes of another number than the outputs can not stand for them"
     known = f', none of which is called {lost[0]!r} (they are {_listed(outputs)})' if outputs else ''
+    if any(map(_synset_of, names)) and find_spec('timm') is None:
+        known += '; `pip install timm` for the names of ImageNet\'s folders'
     return (f'the model has {amount(n, "output")}{known}; {called(name)} with {len(names)} classes '
             f'({_listed(names)}) cannot stand for them; `classes` says what the data call each output')

@@ -48,6 +48,22 @@ def from_hub(
     try: yield
     finally: constants.HF_HUB_OFFLINE = was
 
+def _described(names, descriptions):
+    "Names with what they stand for before them, where that is known"
+    return tuple(f'{descriptions[k]}, {k}' if k in descriptions else k for k in names)
+
+def _outputs_of_timm(model):
+    "What the outputs of pretrained weights are called: by the weights, or by ImageNet's numbers and words"
+    from timm.data import ImageNetInfo, infer_imagenet_subset
+    config = model.pretrained_cfg
+    if model.num_classes!=config['num_classes']: return ()
+    own = config.get('label_names')
+    if own: return _described(own, config.get('label_descriptions') or {})
+    subset = infer_imagenet_subset(model)
+    if subset is None: return ()
+    info = ImageNetInfo(subset)
+    return _described(info.label_names(), info.label_descriptions(as_dict=True))
+
 def _of_timm(name, pretrained):
     import timm
     from timm.data import create_transform, resolve_model_data_config
@@ -55,7 +71,8 @@ def _of_timm(name, pretrained):
     if ':' not in name: known(architecture, timm.list_models(), 'model')
     with from_hub(name) if pretrained else nullcontext(): model = timm.create_model(name, pretrained=pretrained)
     transform = create_transform(**resolve_model_data_config(model), is_training=False)
-    return Adapter(model, name, Stacked(transform))
+    classes = _outputs_of_timm(model) if pretrained else ()
+    return Adapter(model, name, Stacked(transform), classes=classes)
 
 # %% ../nbs/27_libraries.ipynb #86e6a274
 def _longest(tokenizer, config):
