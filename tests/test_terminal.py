@@ -367,7 +367,7 @@ def test_labels_are_called_as_their_folders(arrays, monkeypatch):
     monkeypatch.chdir(arrays)
     status,_,err = run('loss-data --models two_birds:net --images birds --points 2,12 --train-steps 3 --no-progress')
     assert status==0, err
-    assert 'with n = 2 some seeds never see wren' in err
+    assert 'with n = 2 some seeds never see class wren' in err
 
 @pytest.mark.filterwarnings('default')
 @pytest.mark.parametrize('line,said', [

@@ -118,7 +118,7 @@ def subset_order(
 
 # %% ../../nbs/loss_data/04_sampling.ipynb #444bf183
 class MissingLabels(UserWarning):
-    "Some training subsets lack labels that occur in the data"
+    "Some training subsets lack classes that occur in the data"
 
 def _some(items, k):
     "The first `k` items, and how many more there are"
@@ -157,16 +157,17 @@ def missing_labels(
     if len(few):
         verb = 'are' if len(few)>1 else 'is'
         sizes = _some(few, 6)
-        parts.append(f'n = {sizes} {verb} smaller than the number of labels, {c}')
+        parts.append(f'n = {sizes} {verb} smaller than the number of classes, {c}')
     enough = points[points>=c]
     lacking = enough[enough<=last.max()]
     for n in lacking[:6]:
         never = classes[last>=n]
-        parts.append(f'with n = {n} some seeds never see {_some(never, 5)}')
+        kinds = 'class' if len(never)==1 else 'classes'
+        parts.append(f'with n = {n} some seeds never see {kinds} {_some(never, 5)}')
     more = len(lacking)-6
-    if more>0: parts.append(f'{more} larger n lack labels too')
+    if more>0: parts.append(f'{more} larger n lack classes too')
     if not parts: return ''
-    return 'training subsets lack labels, which costs their networks dearly in validation: '+'; '.join(parts)
+    return 'training subsets lack classes, which costs their networks dearly in validation: '+'; '.join(parts)
 
 # %% ../../nbs/loss_data/04_sampling.ipynb #f76aba1e
 class Whitening(NamedTuple):
