@@ -166,9 +166,9 @@ def moved_gram(
     delta:Tensor, # The old origin less the new one, shape `[d]`
 ) -> Tensor: # Shape `[d, d]`; of `G`, the part that is valid
     "A Gram matrix about another origin"
-    moved = G+torch.outer(s, delta)
-    moved += torch.outer(delta, s)
-    moved += n*torch.outer(delta, delta)
+    moved = G.addr(s, delta)
+    moved.addr_(delta, s)
+    moved.addr_(n*delta, delta)
     return moved
 
 class Moments:
@@ -406,8 +406,11 @@ def mean_variance(
 # %% ../nbs/02_linalg.ipynb #9ecc5ea4
 def _eigh(G):
     "Eigenvalues and eigenvectors; entries that vanish beside the largest are 0, as LAPACK fails where they underflow"
-    invisible = G.abs()<G.abs().amax()*2.**-300
-    return torch.linalg.eigh(G.masked_fill(invisible, 0))
+    sizes = G.abs()
+    underflows = (sizes>0) & (sizes<sizes.amax()*2.**-300)
+    del sizes # a matrix less beside what LAPACK needs
+    if underflows.any(): G = G.masked_fill(underflows, 0)
+    return torch.linalg.eigh(G)
 
 def eigenpairs(
     G:Tensor, # Symmetric matrix without negative eigenvalues, shape `[k, k]`
@@ -417,8 +420,9 @@ def eigenpairs(
     "Eigenvalues above the rank tolerance, and their eigenvectors"
     with one_thread(len(G)<=256): w,V = _eigh(G)
     largest = w[-1].clamp(min=0)
-    keep = w>_rounding(n, d)*largest
-    return w[keep],V[:,keep]
+    r = int((w>_rounding(n, d)*largest).sum())
+    rest = len(w)-r # they ascend
+    return w[rest:],V[:,rest:]
 
 class Spectrum(NamedTuple):
     "Squared singular values of the features, and the targets in the basis of left singular vectors"

@@ -72,8 +72,8 @@ def _of_classes(x, y, c):
     n,d = x.shape
     if n<d: return spectrum(x, y, c)
     origin = x.new_zeros(d, dtype=torch.float64)
-    m = class_moments(x, y, c)
-    return moment_spectrum(m.about(origin), n)
+    m = class_moments(x, y, c).about(origin)
+    return moment_spectrum(m, n)
 
 def _as_targets(x, labels, regression):
     "Class codes or columns of magnitude 1, the name of each class or column, and what the columns were divided by"
