@@ -128,7 +128,7 @@ def nuclear_norm(
     probs:ArrayLike, # Probabilities, shape `[n, k]`
     *,
     normalize:str|None='sqrt', # 'sqrt': by $\sqrt{\min(n,k)\,n}$; 'size': by $n\sqrt{\min(n,k)}$; 'n'; `None`: not
-) -> float: # In (0, 1] with 'sqrt', whose divisor is the largest possible; higher is surer and more diverse
+) -> float: # In (0, 1] with 'sqrt', whose divisor is an upper bound; higher is surer and more diverse
     """Sum of the singular values of the predictions, [Deng et al. 2023](https://arxiv.org/abs/2302.01094)
 
     >>> import transfer_metrics as tm

@@ -89,8 +89,9 @@ def average_relative_reduction(
 ) -> float|np.ndarray: # Share in $[-\infty, 1]$, higher is better; of many curves an array
     """Mean over the levels of the share of the data that transfer saves
 
-    From [Dietterich 2006](https://core.ac.uk/works/153926138). Minus infinity if the base reaches a level of the span
-    that transfer never reaches.
+    From [Dietterich 2006](https://core.ac.uk/works/153926138). Minus infinity if the base reaches levels of the span
+    that transfer never reaches, or has some for free that transfer has not; or if the span begins at the start of a
+    base that rises at once, and transfer starts lower, dips or stays level first.
 
     Raises `ValueError` if `span` lies outside both curves.
 

@@ -1,4 +1,4 @@
-"""What is a table of classes guaranteed to be worth on new data? A PAC-Bayesian bound (Ding et al., ECCV 2022)
+"""How well may a table from source to target classes do on new samples? A PAC-Bayesian bound (Ding et al., ECCV 2022)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/pactran_dirichlet.html.md"""
 
@@ -18,7 +18,7 @@ from .turns import prior_and_start, settle, where_moved
 
 # %% ../../nbs/transferability/11_pactran_dirichlet.ipynb #ed29af62
 @metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
-    question='How well will a table from source to target classes do on new samples, at worst?',
+    question='How well may a table from source to target classes do on new samples?',
     cost='tens to thousands of reads of the probabilities',
     avoid='the model has no classes of its own, or the models have very different numbers of source classes')
 def pactran_dirichlet(
@@ -27,7 +27,7 @@ def pactran_dirichlet(
     *,
     alpha:float=1., # Strength of the prior, in samples for each source class
     max_iter:int=10_000, # Most iterations; a warning if they do not suffice
-) -> float: # Minus the bound, in nats per sample, in $(-\infty, 0]$; higher transfers better
+) -> float: # Minus the bound without its constant, in nats per sample, in $(-\infty, 0]$; higher transfers better
     """PAC-Bayesian bound for a table of classes, Dirichlet prior, [Ding et al. 2022](https://arxiv.org/abs/2203.05126)
 
     Warns where `max_iter` iterations are too few.

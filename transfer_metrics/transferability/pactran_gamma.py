@@ -1,4 +1,4 @@
-"""What is a non-negative head guaranteed to be worth on new data? A PAC-Bayesian bound (Ding et al., ECCV 2022)
+"""How well may a non-negative head do on new samples? A PAC-Bayesian bound (Ding et al., ECCV 2022)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/pactran_gamma.html.md"""
 
@@ -33,7 +33,7 @@ def _positive(x):
     return x/x.sum(1, keepdim=True)
 
 @metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
-    question='How well will a non-negative head on these features do on new samples, at worst?',
+    question='How well may a non-negative head on these features do on new samples?',
     cost='tens to thousands of reads of the features',
     avoid='the models have very different numbers of features')
 def pactran_gamma(
@@ -42,7 +42,7 @@ def pactran_gamma(
     *,
     alpha:float=1., # Strength of the prior, in samples for each feature
     max_iter:int=10_000, # Most iterations; a warning if they do not suffice
-) -> float: # Minus the bound, in nats per sample, in $(-\infty, 0]$; higher transfers better
+) -> float: # Minus the bound without its constant, in nats per sample, in $(-\infty, 0]$; higher transfers better
     """PAC-Bayesian bound for a non-negative head, Gamma prior, [Ding et al. 2022](https://arxiv.org/abs/2203.05126)
 
     Warns where `max_iter` iterations are too few.

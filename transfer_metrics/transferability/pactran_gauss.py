@@ -1,4 +1,4 @@
-"""What is a linear head guaranteed to be worth on new data? A PAC-Bayesian bound (Ding et al., ECCV 2022)
+"""How well may a linear head do on new samples? A PAC-Bayesian bound (Ding et al., ECCV 2022)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/pactran_gauss.html.md"""
 
@@ -47,7 +47,7 @@ def _tell_lost_digits(score, slope, doubt):
 # %% ../../nbs/transferability/25_pactran_gauss.ipynb #5d8c6d89
 @metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
     caution=by_chance('penalised'),
-    question='How well will a linear head on these features do on new samples, at worst?',
+    question='How well may a linear head on these features do on new samples?',
     cost='a logistic regression on all samples',
     avoid='the features of the models have different sizes: the score depends on their scale')
 def pactran_gauss(
@@ -58,7 +58,7 @@ def pactran_gauss(
     sigma2:float=100., # Variance of the prior times the number of features, $d\,\sigma_0^2$
     curvature:str='sum', # Second derivatives over samples: `'sum'` as published, `'mean'` as the bound has it
     max_iter:int=200, # Most Newton steps; a warning if they do not suffice
-) -> float: # Minus the bound, in nats per sample, in $(-\infty, 0]$; higher transfers better
+) -> float: # Minus the bound without its constant, in nats per sample, in $(-\infty, 0]$; higher transfers better
     """PAC-Bayesian bound for a linear head, Gaussian prior, [Ding et al. 2022](https://arxiv.org/abs/2203.05126)
 
     Warns where `max_iter` Newton steps are too few, and where the head is so sure that digits are lost.
