@@ -117,7 +117,7 @@ class ScoreDifference:
     """By how much one model's score is above another's on the same samples
 
     >>> ScoreDifference(.04, .01, .07, .99, 300, 169)
-    0.040 [0.010, 0.070], better with probability 0.99; of 169 samples every second set would show it
+    0.040 [0.010, 0.070], better with probability 0.99; with 169 samples, half of all sets would show it
     """
     value: float # score of the first minus that of the second
     lo: float # lower end of the interval
@@ -132,7 +132,7 @@ class ScoreDifference:
         if math.isnan(self.lo): return f'{self.value:.3f}, no interval'
         sure = f'{found}, better with probability {self.p_better:.2f}'
         if math.isinf(self.n_needed): return f'{sure}; no number of samples would show it'
-        return f'{sure}; of {self.n_needed:,.0f} samples every second set would show it'
+        return f'{sure}; with {self.n_needed:,.0f} samples, half of all sets would show it'
 
 def _comparable(found):
     "Refuse scores that were not computed on the same samples"
