@@ -34,14 +34,15 @@ def speedup(
 @metric(unit='×', range=(0, math.inf), source='[Dietterich 2006](https://core.ac.uk/works/153926138)',
     question='How many times fewer samples does transfer need, averaged over the levels?',
     cost='the trainings that the curves took; to compare them takes milliseconds',
-    avoid='transfer has a head start: the mean is then infinite, whatever else the curves do')
+    avoid='transfer has a head start and rises from it at once: the mean is then infinite')
 def integrated_speedup(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
 ) -> float|np.ndarray: # Factor in $[0, \infty]$, higher is better; of many curves an array
     """Mean speedup over the levels from where transfer starts to where the base ends
 
-    From [Dietterich 2006](https://core.ac.uk/works/153926138). Infinite as soon as transfer has a head start.
+    From [Dietterich 2006](https://core.ac.uk/works/153926138). Infinite if transfer has a head start
+    and rises from it at once.
 
     >>> base, transfer = Curve([0, 20, 40], [.2, .5, .8]), Curve([0, 10, 40], [.2, .5, .8])
     >>> round(integrated_speedup(base, transfer), 4)

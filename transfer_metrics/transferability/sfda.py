@@ -169,7 +169,7 @@ def _sfda(x, y, c, shrinkage):
 @metric(unit='1', range=(0, 1), source='[Shao et al. 2022](https://arxiv.org/abs/2207.03036)',
         caution=by_chance('within'),
         question='How sure is a linear classifier of harder versions of the samples that it was made from?',
-        cost='two passes over the features, two matrices of features by features',
+        cost='two fits of three passes over the features each, two matrices of features by features',
         avoid='there are not several times as many samples as features, or features differ in scale between models')
 def sfda(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
