@@ -19,7 +19,7 @@ class AsymptoteFit(NamedTuple):
     a: Any # distance to the limit at $n=1$ (power) or $n=0$ (exp), negative where the curve falls
     b: Any # rate
     rmse: Any # root mean squared residual
-    converged: Any # whether a best rate was found inside the range that is searched; not how well noisy data determine the limit
+    converged: Any # whether a best rate lies inside the range that is searched; noisy data may yet leave the limit open
 
 def _mean(x): return x.mean(1, keepdims=True)
 def _centred(x): return x-_mean(x)
