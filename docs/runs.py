@@ -3,6 +3,7 @@
 What it needs is read from its cells. Seconds are those of docs/times.json, which `python .ci/colab.py --times NOTEBOOK...` measures."""
 import json
 import re
+from configparser import ConfigParser
 from pathlib import Path
 from fastcore.nbio import read_nb
 from nbdev.config import get_config
@@ -21,10 +22,19 @@ def codes(nb): return [c for c in nb.cells if c.cell_type=='code']
 
 def is_slow(cell): return re.search(r'^#\| *slow\s*$', cell.source, re.M) is not None
 
+def of_pages():
+    "Names of the packages that pages import and the package does not: the extra `notebook`"
+    settings = ConfigParser(delimiters=['='])
+    settings.read(cfg.config_path/'settings.ini', encoding='utf-8')
+    return re.findall(r'^\w+', settings['DEFAULT']['notebook_requirements'], re.M)
+
 def needs(nb):
     "What a notebook needs beside the package, as sentences"
     cells = codes(nb)
-    extras = dict.fromkeys(c.directives['needs'] for c in cells if 'needs' in c.directives)
+    imports = re.compile(rf'^(?:from|import) ({"|".join(of_pages())})\b', re.M)
+    imported = [name for c in cells for name in imports.findall(c.source)]
+    marked = [c.directives['needs'] for c in cells if 'needs' in c.directives]
+    extras = dict.fromkeys(marked+imported)
     if extras: yield f'Needs {", ".join(f"`{o}`" for o in extras)} beside the package.'
     if any('TRANSFER_METRICS_DATA' in c.source for c in cells):
         yield ('Its cells marked `#| slow` need images on the disk, in the folder that the variable `TRANSFER_METRICS_DATA` names; '

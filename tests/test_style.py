@@ -1,5 +1,5 @@
 "Light code: one idea a line, short lines, no private names across modules"
-import ast, re
+import ast, builtins, re
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import combinations
@@ -81,6 +81,37 @@ def test_one_idea_a_line(sources, most):
 def test_private_imports():
     found = list(private_imports())
     assert len(found)<20, f'{len(found)}: {found}'
+
+def named(tree):
+    "Names that some code gives something to, and names that it uses"
+    given,used = set(),set()
+    for o in ast.walk(tree):
+        if isinstance(o, ast.FunctionDef|ast.ClassDef): given.add(o.name)
+        elif isinstance(o, ast.arg): given.add(o.arg)
+        elif isinstance(o, ast.alias): given.add((o.asname or o.name).split('.')[0])
+        elif isinstance(o, ast.Name): (used if isinstance(o.ctx, ast.Load) else given).add(o.id)
+    return given,used
+
+def unseen(sources):
+    "Names that a cell uses and only a hidden cell before it defines, by cell"
+    page,res = '',{}
+    for cell,source in sources.items():
+        if page!=cell.partition('[')[0]:
+            page = cell.partition('[')[0]
+            seen,hidden = set(vars(builtins)),set()
+        given,used = named(ast.parse(source))
+        if re.search(r'^#\| *hide', source, re.M): hidden |= given
+        else:
+            missed = (used-given-seen)&hidden
+            if missed: res[cell] = missed
+            seen |= given
+    return res
+
+def test_what_is_seen_runs():
+    "Someone who copies the cells that the site shows has all that they use"
+    bad = {'p[0]': '#| hide\ndef f(x): return x', 'p[1]': 'f(1)', 'q[0]': 'f = abs', 'q[1]': 'f(len([]))'}
+    assert unseen(bad)=={'p[1]': {'f'}}
+    assert not unseen(cells())
 
 def test_type_ignore():
     found = [k for k,v in modules().items() for _ in re.findall(r'#\s*type:\s*ignore', v)]

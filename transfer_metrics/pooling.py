@@ -28,11 +28,18 @@ def _real(x, mask):
 
 def _mean(x, real): return (x*real).sum(1)/real.sum(1)
 
+def _at(x, places): return x[torch.arange(len(x), device=x.device), places]
+
+def _first(x, real):
+    "The first token of each sample that is no padding, wherever the padding is"
+    is_real = real[...,0]!=0
+    return _at(x, is_real.int().argmax(1))
+
 def _last(x, real):
     "The last token of each sample that is no padding, wherever the padding is"
-    places = torch.arange(x.shape[1], device=x.device)
-    at = (real[...,0]*(places+1)).argmax(1)
-    return x[torch.arange(len(x), device=x.device), at]
+    places = torch.arange(1, x.shape[1]+1, device=x.device)
+    is_real = real[...,0]!=0
+    return _at(x, (is_real*places).argmax(1))
 
 def _gem(x, real):
     cubes = x.clamp(min=1e-6)**3
@@ -55,7 +62,7 @@ def pool_tokens(
     x = x.to(torch.promote_types(x.dtype, torch.float32))
     if mask is None and pooling=='mean': return x.mean(1)
     real = _real(x, mask)
-    if pooling=='cls': return x[:,0]
+    if pooling=='cls': return _first(x, real)
     if pooling=='last': return _last(x, real)
     if pooling=='max': return x.masked_fill(real==0, -torch.inf).amax(1)
     if pooling=='gem': return _gem(x, real)

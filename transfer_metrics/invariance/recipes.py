@@ -76,7 +76,7 @@ def _panel(ax, inside, outside, metric):
     ax.get_legend().remove()
 
 def plot_fits(
-    frame:pd.DataFrame, # Columns `model, set, metric, value`, with `accuracy` among the metrics, as of `evaluate`
+    frame:pd.DataFrame, # Columns `model, data, metric, value`, with `accuracy` among the metrics, as of `evaluate`
     inside:Iterable[str], # Names of the sets that lines are fitted to; the others are shown hollow
 ) -> np.ndarray: # Axes, a row for each model and a column for each metric
     "Accuracy against each metric of each model, with the fitted lines"

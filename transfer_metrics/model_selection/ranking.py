@@ -402,7 +402,7 @@ def agreement(
     *,
     k:Iterable[int]=(1,3), # For regret@k, relative_top@k and recall@k
     coverage:float=.95, # Coverage of the intervals
-    n_boot:int|None=None, # Resamples of the models; `None`: so many that two seeds agree to .01
+    n_boot:int|None=None, # Resamples of the models; `None`: as many as `enough_resamples` says
     seed:int=0, # For the resamples
 ) -> pd.DataFrame: # Columns `metric, statistic, value, lo, hi, n`
     """How well each score predicts accuracy over models: correlations, regret, recall; intervals by bootstrap

@@ -49,7 +49,7 @@ def pearson(
     x:ArrayLike, # Scores, one a model, shape `[m]`
     y:ArrayLike, # Accuracies, shape `[m]`
     *,
-    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: so many that two seeds agree to .01
+    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: as many as `enough_resamples` says
     coverage:float=.95, # Nominal coverage of the interval
     seed:int=0, # For the resamples
     interval:str='expanded', # Kind of interval, see `resample`
@@ -168,7 +168,7 @@ def spearman(
     x:ArrayLike, # Scores, one a model, shape `[m]`; may be infinite
     y:ArrayLike, # Accuracies, shape `[m]`
     *,
-    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: so many that two seeds agree to .01
+    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: as many as `enough_resamples` says
     coverage:float=.95, # Nominal coverage of the interval
     seed:int=0, # For the resamples
     interval:str='percentile', # Kind of interval, see `resample`

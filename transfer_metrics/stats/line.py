@@ -51,7 +51,7 @@ def linear_fit(
     x:ArrayLike, # Scores, one a model, finite and not all equal, shape `[m]`
     y:ArrayLike, # Accuracies, finite, shape `[m]`
     *,
-    n_boot:int|None=None, # Resamples of the models, 0 for no intervals; `None`: so many that two seeds agree to .01
+    n_boot:int|None=None, # Resamples of the models, 0 for no intervals; `None`: as many as `enough_resamples` says
     coverage:float=.95, # Nominal coverage of the intervals
     seed:int=0, # For the resamples
     interval:str='expanded', # Kind of interval, see `resample`

@@ -122,7 +122,7 @@ def regret_at_k(
     accuracy:ArrayLike, # Accuracies, finite, shape `[m]`
     *,
     k:int=1, # How many of the top-scored models are tried
-    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: so many that two seeds agree to .01
+    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: as many as `enough_resamples` says
     coverage:float=.95, # Nominal coverage of the interval
     seed:int=0, # For the resamples
     interval:str='percentile', # Kind of interval, see `resample`
@@ -141,7 +141,7 @@ def relative_top_k(
     accuracy:ArrayLike, # Accuracies, not negative and not all 0, shape `[m]`
     *,
     k:int=1, # How many of the top-scored models are tried
-    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: so many that two seeds agree to .01
+    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: as many as `enough_resamples` says
     coverage:float=.95, # Nominal coverage of the interval
     seed:int=0, # For the resamples
     interval:str='percentile', # Kind of interval, see `resample`
@@ -156,7 +156,7 @@ def recall_at_k(
     accuracy:ArrayLike, # Accuracies, finite, shape `[m]`
     *,
     k:int=1, # How many models are the top
-    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: so many that two seeds agree to .01
+    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: as many as `enough_resamples` says
     coverage:float=.95, # Nominal coverage of the interval
     seed:int=0, # For the resamples
     interval:str='percentile', # Kind of interval, see `resample`
@@ -192,7 +192,7 @@ def all_statistics(
     accuracy:ArrayLike, # Accuracies, not negative and not all 0, shape `[m]`
     *,
     ks:Iterable[int]=(1,3), # For regret, relative accuracy and recall
-    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: so many that two seeds agree to .01
+    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: as many as `enough_resamples` says
     coverage:float=.95, # Nominal coverage of the intervals
     seed:int=0, # For the resamples
 ) -> dict[str,Estimate]: # 'pearson', 'spearman', 'kendall', 'weighted_kendall', and 'regret@1' and so on for each `k`

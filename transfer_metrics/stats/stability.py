@@ -48,7 +48,7 @@ def stability(
     # Scores in several set-ups, shape `[s, m]`, or a frame, a model a column, or infinite
     scores_by_setup:ArrayLike,
     *,
-    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: so many that two seeds agree to .01
+    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: as many as `enough_resamples` says
     coverage:float=.95, # Nominal coverage of the interval
     seed:int=0, # For the resamples
     interval:str='percentile', # Kind of interval, see `resample`

@@ -46,7 +46,7 @@ def kendall(
     x:ArrayLike, # Scores, one a model, shape `[m]`; may be infinite
     y:ArrayLike, # Accuracies, shape `[m]`
     *,
-    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: so many that two seeds agree to .01
+    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: as many as `enough_resamples` says
     coverage:float=.95, # Nominal coverage of the interval
     seed:int=0, # For the resamples
     interval:str='percentile', # Kind of interval, see `resample`
@@ -85,7 +85,7 @@ def weighted_kendall(
     y:ArrayLike, # Accuracies, shape `[m]`
     *,
     rank:str='both', # What ranks the models: 'y' (accuracy), 'x' (score), or 'both' (mean of the two taus)
-    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: so many that two seeds agree to .01
+    n_boot:int|None=None, # Resamples of the models, 0 for no interval; `None`: as many as `enough_resamples` says
     coverage:float=.95, # Nominal coverage of the interval
     seed:int=0, # For the resamples
     interval:str='percentile', # Kind of interval, see `resample`
