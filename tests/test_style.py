@@ -1,5 +1,5 @@
 "Light code: one idea a line, short lines, no private names across modules"
-import ast, builtins, re
+import ast, builtins, re, symtable
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import combinations
@@ -82,15 +82,14 @@ def test_private_imports():
     found = list(private_imports())
     assert len(found)<20, f'{len(found)}: {found}'
 
-def named(tree):
-    "Names that some code gives something to, and names that it uses"
-    given,used = set(),set()
-    for o in ast.walk(tree):
-        if isinstance(o, ast.FunctionDef|ast.ClassDef): given.add(o.name)
-        elif isinstance(o, ast.arg): given.add(o.arg)
-        elif isinstance(o, ast.alias): given.add((o.asname or o.name).split('.')[0])
-        elif isinstance(o, ast.Name): (used if isinstance(o.ctx, ast.Load) else given).add(o.id)
-    return given,used
+def named(source):
+    "Names that some code gives something to, and those of others that it uses"
+    def used_in(table):
+        outer = {o.get_name() for o in table.get_symbols() if o.is_referenced() and (table is top or o.is_global())}
+        return outer.union(*map(used_in, table.get_children()))
+    top = symtable.symtable(source, 'cell', 'exec')
+    given = {o.get_name() for o in top.get_symbols() if o.is_assigned() or o.is_imported()}
+    return given,used_in(top)
 
 def unseen(sources):
     "Names that a cell uses and only a hidden cell before it defines, by cell"
@@ -99,7 +98,7 @@ def unseen(sources):
         if page!=cell.partition('[')[0]:
             page = cell.partition('[')[0]
             seen,hidden = set(vars(builtins)),set()
-        given,used = named(ast.parse(source))
+        given,used = named(source)
         if re.search(r'^#\| *hide', source, re.M): hidden |= given
         else:
             missed = (used-given-seen)&hidden

@@ -41,7 +41,7 @@ def drawn_rows(
 def enough_resamples(
     m:int, # Number of units, such as models
 ) -> int: # Between 20,000 and 100,000
-    """So many resamples that two seeds agree to about .01 on the ends of a correlation's interval, from a dozen units on
+    """So many resamples that two seeds agree to about .01 on an interval's ends, from a dozen units on
 
     >>> enough_resamples(16), enough_resamples(40), enough_resamples(400)
     (100000, 40000, 20000)
