@@ -168,6 +168,26 @@ def test_description_is_no_caption():
     same = [k for k,v in figures().items() if v.get('fig-cap') and v['fig-cap']==v.get('fig-alt')]
     assert not same, f'a caption read twice to those who do not see the figure: {same[:20]}'
 
+def prose_cells():
+    "Markdown of each cell that is no code, by notebook and number, without blocks of code"
+    for path in sorted(nbglob(nbs, as_path=True)):
+        for i,c in enumerate(read_nb(path).cells):
+            text = re.sub(r'```.*?```', '', c.source, flags=re.S)
+            if c.cell_type=='markdown': yield f'{path.relative_to(nbs).as_posix()}[{i}]',text
+
+def glued(text):
+    "Formulas on lines of their own, `$$`, without a blank line before them: the site takes them for words"
+    for m in re.finditer(r'\$\$.*?\$\$', text, re.S):
+        before = text[:m.start()]
+        if before.strip() and not re.search(r'\n[ \t]*\n[ \t]*\Z', before): yield m[0]
+
+def test_formulas_stand_alone():
+    good = 'It is\n\n$$ a $$\n\nor\n\n1. one,\n\n   $$ b $$'
+    assert not list(glued(good))
+    assert list(glued(good.replace('\n\n$$', '\n$$').replace('\n\n   $$', '\n$$')))==['$$ a $$','$$ b $$']
+    found = {k: formulas for k,text in prose_cells() if (formulas := list(glued(text)))}
+    assert not found, f'no blank line before `$$`: {found}'
+
 metric_re = re.compile(r'^@metric\((?:.|\n)*?^def (\w+)', re.M)
 
 @cache
