@@ -164,6 +164,10 @@ def test_figures_are_described(text):
     missing = [k for k,v in figures().items() if not v.get(text, '').strip('"\' ')]
     assert not missing, f'{len(missing)} figures without `#| {text}:`: {missing[:20]}'
 
+def test_captions_are_sentences():
+    open_ended = [k for k,v in figures().items() if not v.get('fig-cap', '.').strip('"\' ').endswith(('.','?','!'))]
+    assert not open_ended, f'captions without a full stop: {open_ended}'
+
 def test_description_is_no_caption():
     same = [k for k,v in figures().items() if v.get('fig-cap') and v['fig-cap']==v.get('fig-alt')]
     assert not same, f'a caption read twice to those who do not see the figure: {same[:20]}'
