@@ -172,6 +172,24 @@ def test_description_is_no_caption():
     same = [k for k,v in figures().items() if v.get('fig-cap') and v['fig-cap']==v.get('fig-alt')]
     assert not same, f'a caption read twice to those who do not see the figure: {same[:20]}'
 
+def heads():
+    "Title and subtitle of each page"
+    res = {}
+    for path in sorted(nbglob(nbs, as_path=True)):
+        found = re.match(r'# (.+)\n\n> (.+)', read_nb(path).cells[0].source)
+        if found: res[path.relative_to(nbs).as_posix()] = found.groups()
+    return res
+
+def twice(texts): return {o for o in texts if texts.count(o)>1}
+
+def test_titles_tell_pages_apart():
+    "Two pages of one name, or of one description, cannot be told apart in a list; a subtitle adds to its title"
+    titles,subtitles = zip(*heads().values(), strict=True)
+    assert not twice(['Command line',*titles]) # the area of this name has a page too
+    assert not twice(subtitles)
+    repeats = [k for k,(title,subtitle) in heads().items() if subtitle.startswith(title)]
+    assert not repeats
+
 def prose_cells():
     "Markdown of each cell that is no code, by notebook and number, without blocks of code"
     for path in sorted(nbglob(nbs, as_path=True)):

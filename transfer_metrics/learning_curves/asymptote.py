@@ -1,4 +1,4 @@
-"""Where would the curve end? Two laws with a limit, fitted to the measured points
+"""Two laws with a limit, fitted to the measured points; and when these points do not tell
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/learning_curves/asymptote.html.md"""
 

@@ -1,4 +1,4 @@
-"""How well do published scores choose among published models, and how well does no score at all?
+"""Public tables of fine-tuned models and their scores, all judged in one way, beside what needs no score
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/benchmarks.html.md"""
 
