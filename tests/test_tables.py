@@ -46,6 +46,7 @@ def test_provenance(table):
     "Where it is from, who made it and under which licence"
     told = tm.datasets.published(table).attrs
     assert set(told)=={'title','licence','source','citation','copyright','note'}
+    assert '`' not in told['title'], 'it is shown in a table, not as Markdown'
     assert all(told.values())
     assert told['licence'] in ('MIT','Apache-2.0')
     assert told['source'].startswith('https://github.com/')
