@@ -356,6 +356,34 @@ def test_outputs_of_other_classes(arrays, monkeypatch):
     assert 'net gets pixels in [0, 1]' in out
 
 @pytest.mark.filterwarnings('default')
+def test_one_model_that_fails_leaves_the_others(arrays, monkeypatch):
+    "Whatever it raises, its rows say so; a model that cannot be opened is refused by its name"
+    from PIL import Image
+    for k,grey in (('cat',50),('dog',200)):
+        (arrays/'two_pets'/k).mkdir(parents=True)
+        for i in range(4): Image.new('L', (4,4), grey+i).save(arrays/'two_pets'/k/f'{i}.png')
+    (arrays/'some_nets.py').write_text("""from torch import nn
+class Broken(nn.Module):
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+    def forward(self, x): raise self.error('in vain')
+def good(): return nn.Sequential(nn.Flatten(), nn.Linear(48, 3))
+def att(): return Broken(AttributeError)
+def mem(): return Broken(MemoryError)
+def lost(): raise KeyError('weights')
+""")
+    monkeypatch.syspath_prepend(arrays)
+    monkeypatch.chdir(arrays)
+    line = 'rank --images two_pets --metrics leep --no-progress --models some_nets:good,some_nets:'
+    for k,error in dict(att='AttributeError', mem='MemoryError').items():
+        status,out,err = run(f'{line}{k}')
+        assert status==0, err
+        assert '  good ' in out and f'{k}, leep: {error}: in vain' in err
+    status,out,err = run(f'{line}lost')
+    assert status==2 and "--models some_nets:lost: KeyError: 'weights'" in err and len(err.splitlines())==1
+
+@pytest.mark.filterwarnings('default')
 def test_labels_are_called_as_their_folders(arrays, monkeypatch):
     "Not by the numbers that a data set gives them"
     from PIL import Image

@@ -160,6 +160,15 @@ def _model(spec, weights):
     (name,model), = load_models(spec, weights=pretrained).items()
     return name,model,get_model_weights(name)[pretrained or 'DEFAULT']
 
+def _opened(spec, weights):
+    "As `_model`; what cannot be opened is refused, by its name"
+    from transfer_metrics.store import error_text
+    try: return _model(spec, weights)
+    except (ValueError, OSError) as e:
+        e.add_note(spec)
+        raise
+    except Exception as e: raise ValueError(f'--models {spec}: {error_text(e)}') from e
+
 def _plainer(e):
     "An exception, in our words where pictures are not alike"
     if 'stack expects each tensor to be equal size' not in str(e): return e
@@ -199,7 +208,7 @@ def model_outputs(
     outs: dict[str,Any] = {}
     silent = len(specs)<2 or not options.get('progress')
     for spec in tqdm(specs, unit='model', disable=silent):
-        name,m,wanted = _model(spec, weights)
+        name,m,wanted = _opened(spec, weights)
         name = apart.get(spec, name)
         if sizes is not None: sizes |= _size_of(name, m)
         samples = data.load(wanted, _as_it_is if hasattr(m, 'prepare') else None)
@@ -211,7 +220,7 @@ def model_outputs(
             for text in data.remarks(names, weights): found(text)
         try:
             with shared.turn(spec): outs[name] = _seen(name, m, samples, batch_size, store, **options)
-        except (RuntimeError, ValueError) as e: outs[name] = _plainer(e) # in its rows; the other models go on
+        except Exception as e: outs[name] = _plainer(e) # in its rows; the other models go on
     return outs
 
 # %% ../../nbs/cli/14_labelled.ipynb #b0ed5ce8

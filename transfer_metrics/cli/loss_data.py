@@ -50,9 +50,10 @@ def _named(y, names):
 def _seen(o, given, found):
     "Features by name, and the labels that all of them have"
     import numpy as np
+    from transfer_metrics.store import error_text
     outs = _outputs(o, given, found)
     for k,out in outs.items():
-        if isinstance(out, Exception): raise ValueError(f'{k}: {out}')
+        if isinstance(out, Exception): raise ValueError(f'{k}: {error_text(out)}')
         if out.features is None or out.labels is None: raise ValueError(f'{k} must have features and labels')
     first,*others = (np.asarray(out.labels) for out in outs.values())
     if not all(np.array_equal(first, y) for y in others):

@@ -135,7 +135,13 @@ def _offline(e):
     unreachable = any(k in str(e).lower() for k in _no_connection)
     if not why and not unreachable: return ''
     return ('nothing could be downloaded: without a connection give data that are here, and models whose weights are, '
-            f'such as module:function=weights.pth or timm:NAME=weights.pth{f" ({why})" if why else ""}')
+            f'such as module:function=weights.pth, timm:NAME=weights.pth or hf:FOLDER{f" ({why})" if why else ""}')
+
+def _told_of(e, name):
+    "An error as the command line calls things, the model before it that it is about"
+    text = _offline(e) or as_options(str(e), _options_of(name))
+    about = [o for o in getattr(e, '__notes__', ()) if o not in text]
+    return ': '.join([*about, text])
 
 def _run(name, args):
     "Run a command; bad input is one line on stderr, and so is an interruption"
@@ -147,8 +153,7 @@ def _run(name, args):
         _close_stdout()
         return 0
     except (ValueError, OSError) as e:
-        offline = _offline(e)
-        told(f'error: {offline or as_options(str(e), _options_of(name))}', 'red')
+        told(f'error: {_told_of(e, name)}', 'red')
         return 2
     return 0
 

@@ -65,10 +65,11 @@ def frozen(
 
 def _of_texts(o, found):
     "Outputs of models on texts"
+    from transfer_metrics.store import error_text
     run = dict(pooling=o.pooling or None, device=run_device(o.device), progress=o.progress)
     outs = model_outputs(o.models, o.weights, labelled_of(o), o.batch_size, found=found, **run)
     for k,out in outs.items():
-        if isinstance(out, Exception): raise ValueError(f'{k}: {out}') from None
+        if isinstance(out, Exception): raise ValueError(f'{k}: {error_text(out)}') from None
     return StudyData(outs, None, None, None)
 
 def _own(o):
