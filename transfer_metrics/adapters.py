@@ -22,10 +22,10 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, default_collate
-from .checks import known, near
+from .checks import known
 from .containers import Loaded, Stream, as_images
 from .items import columns_in, items_of
-from .model_names import check_library, libraries, library_of, short_name
+from .model_names import check_library, library_of, meant_library, short_name
 from .paths import present
 from .reading import call_with
 from .samples import Samples
@@ -173,9 +173,7 @@ def own_network(
     invalidate_caches()
     try: make = getattr(import_module(module), function)
     except (ImportError, AttributeError) as e:
-        close = near(module, libraries, 1)
-        hint = f'did you mean {close[0]}:{function}?' if close else f'a library is one of {", ".join(libraries)}'
-        raise ValueError(f'{named}: {e}; {hint}') from None
+        raise ValueError(f'{named}: {e}; {meant_library(name)}') from None
     model = make()
     if isinstance(model, nn.Module): return model
     raise ValueError(f'{named}: the function must return an nn.Module, got {type(model).__name__}')

@@ -20,7 +20,7 @@ from pathlib import Path
 from ..checks import known, number, two_classes, whole
 from .common import check_channels, names_in, numbers_in
 from .inputs import check_device, check_models, metric_args
-from ..model_names import libraries
+from ..model_names import libraries, meant_library
 from ..paths import present
 
 # %% ../../nbs/cli/19_names.ipynb #45c8752a
@@ -124,7 +124,8 @@ def check_module(
         top = module.split('.')[0]
         here = Path(f'{top}.py').is_file() or Path(top).is_dir()
         if not here and top not in sys.modules and not find_spec(top):
-            raise ValueError(f'--{option} {k}: there is no {top}.py here, and no installed module {top}')
+            raise ValueError(f'--{option} {k}: there is no {top}.py here, and no installed module {top}; '
+                             f'{meant_library(where)}')
 
 def check_saved(
     path:str, # Where `Outputs.save` wrote to
