@@ -99,6 +99,12 @@ def _starred(name):
     from transfer_metrics.model_selection.tables import is_baseline
     return f'{name}*' if is_baseline(name) else name
 
+def _why(error, options):
+    "An error in the terms of the command; what models lack is no option beside them"
+    of_arrays = options.get('features') or options.get('probs')
+    names = [k for k in options if of_arrays or k not in ('features','probs')]
+    return as_options(error, names)
+
 def _show_scores(a, scores, what):
     "The ranking"
     from transfer_metrics.model_selection import ranking
@@ -117,8 +123,7 @@ def _show_scores(a, scores, what):
     for text in caution_lines(scores, ranks.attrs['left_out']): a.note(text)
     failed = scores[scores.error!='']
     for (name,error),d in failed.groupby(['model','error'], sort=False):
-        why = as_options(error, a.options)
-        told(f'{name}, {", ".join(d.metric)}: {why}')
+        told(f'{name}, {", ".join(d.metric)}: {_why(error, a.options)}')
 
 def _show_agreement(a, scores, accuracy):
     "How well the scores agree with accuracy; the table of it"

@@ -58,7 +58,9 @@ def refuse_lacking(
     if not missing: return
     needed = ' and '.join(f'`{a}`' for a in missing)
     taken = f' (features: {out.taken})' if out.taken else ''
-    raise ValueError(f'needs {needed}, which these outputs do not have{taken}')
+    headless = out.taken and out.probs is None and {'probs','logits','predicted'}&{*missing}
+    why = 'a model without a head does not have' if headless else 'these outputs do not have'
+    raise ValueError(f'needs {needed}, which {why}{taken}')
 
 def data_of(
     m:Metric, # A metric
