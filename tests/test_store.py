@@ -216,3 +216,38 @@ def test_what_is_known_takes_no_time(monkeypatch, tmp_path):
         study('s', {'a': outs}, None, some, metrics='leep', store=tmp_path/'s.csv', progress=False)
     first,second = counted
     assert first['done']==first['total'] and second['done']==second['total']>0
+
+def test_files_that_change_under_a_data_set(tmp_path):
+    "The same names, other pixels: in torchvision's folders, in data sets of one's own, and in loaders of them"
+    from PIL import Image
+    from torch.utils.data import DataLoader, Dataset
+    from torchvision.datasets import ImageFolder
+    from torchvision.transforms.functional import to_tensor
+    class Files(Dataset):
+        def __init__(self, samples): self.samples = samples
+        def __len__(self): return len(self.samples)
+        def __getitem__(self, i):
+            path,label = self.samples[i]
+            return to_tensor(Image.open(path)),label
+    def paint(seed):
+        rng = np.random.default_rng(seed)
+        for i in range(12):
+            folder = tmp_path/'images'/'ab'[i%2]
+            folder.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(rng.integers(0, 255, (8,8,3), np.uint8)).save(folder/f'{i}.png')
+    def scores(data):
+        found = score_models({'n': net}, data, ['logme'], store=tmp_path/'kept', progress=False)
+        return found.value[0]
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(192, 3))
+    paint(0)
+    folder = ImageFolder(tmp_path/'images', transform=to_tensor)
+    own = Files(folder.samples)
+    every = folder,own,DataLoader(own, batch_size=4)
+    before = [scores(o) for o in every]
+    assert before==[scores(o) for o in every]
+    assert len([*(tmp_path/'kept'/'outputs').iterdir()])==3
+    paint(1)
+    after = [scores(o) for o in every]
+    assert len([*(tmp_path/'kept'/'outputs').iterdir()])==6
+    assert max(after)-min(after)<1e-6 and abs(after[0]-before[0])>1e-3

@@ -15,6 +15,7 @@ from typing import Any
 from torch.utils.data import DataLoader
 from ..model_names import library_of
 from ..models import Outputs
+from ..store import file_states
 
 # %% ../../nbs/model_selection/10_told.ipynb #52171638
 def is_path(
@@ -52,6 +53,12 @@ def _of_sampler(s):
     attributes.pop('data_source', None)
     return attributes
 
+def _with_files(data):
+    "A list or a pair of what is in memory, and the files that it names"
+    named = [file_states(o) for o in (data, *data[:1])]
+    files = [a for a in named if a is not None]
+    return [data, files] if files else data
+
 def told_of_data(
     loader:Any, # As `score_models` takes it
 ) -> Any: # Whatever a `fingerprint` can be made of
@@ -60,6 +67,7 @@ def told_of_data(
         raise ValueError('`store` needs data that can be read twice, such as a DataLoader or a list of batches; '
                          '`loader` is a generator or another iterator')
     if isinstance(loader, (str,PathLike)) and Path(loader).exists(): return _of_files(Path(loader))
+    if isinstance(loader, (list,tuple)): return _with_files(loader)
     if not isinstance(loader, DataLoader): return loader
     sampler = loader.sampler
     drawn = type(sampler),_of_sampler(sampler)
