@@ -172,6 +172,41 @@ def test_refused(line, arrays):
     assert len(err.splitlines())==1
     assert refused[line] in err
 
+taken = [
+    'curves curves.csv --n train_size --perf accuracy --by init --csv curves.csv',
+    'curves curves.csv --n train_size --perf accuracy --by init --csv ./sub/../curves.csv',
+    'curves curves.csv bad.csv --csv link.csv',
+    'loss-data --features good.npy --labels y.csv --csv y.csv',
+    'loss-data --features good.npy --labels y.csv --curve y.csv',
+    'loss-data --features first=good.npy,second=bad.npy --labels y.csv --latex bad.npy',
+    'loss-data --outputs a.npz,b.npz --store b.npz',
+    'rank --features good.npy --labels y.csv --csv y.csv',
+    'rank --models torchvision:resnet18=y.csv --images . --csv y.csv',
+    'rank --models hf:bert --texts y.csv --csv y.csv',
+    'study --features good.npy,bad.npy --labels y.csv --store y.csv',
+    'study --resume --csv study-correlation.csv',
+    'accuracy --models nets:net=y.csv --known . --new . --csv y.csv',
+    'accuracy --model hf:bert --known y.csv --new curves.csv --csv curves.csv',
+    'invariance --config config.json --json config.json',
+    'invariance --csv fits.csv --fits ./fits.csv',
+    'loss-data --curve all.csv --csv ./sub/../all.csv']
+
+@pytest.mark.parametrize('line', taken)
+def test_results_take_no_place(line, arrays, monkeypatch):
+    "No file of results takes the place of one that is read, or of another, whatever the two are called"
+    monkeypatch.chdir(arrays)
+    for name in ('a.npz','b.npz'): np.savez(name, labels=[0,1])
+    Path('config.json').write_text('{"interior": 4}')
+    Path('sub').mkdir(exist_ok=True)
+    Path('link.csv').unlink(missing_ok=True)
+    Path('link.csv').symlink_to('curves.csv')
+    before = {p.name: p.read_bytes() for p in Path().iterdir() if p.is_file()}
+    status,out,err = run(line)
+    assert (status,out)==(2,'')
+    assert len(err.splitlines())==1
+    assert 'would overwrite what this command reads' in err or 'files of results must differ' in err
+    assert before=={p.name: p.read_bytes() for p in Path().iterdir() if p.is_file()}
+
 at_once = [
     'rank --metrics lepp',
     'rank --models resnet81 --images .',

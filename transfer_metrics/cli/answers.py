@@ -9,10 +9,12 @@ __all__ = ['check_files', 'Answer']
 
 # %% ../../nbs/cli/09_answers.ipynb #02c91b9b
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import combinations
 from os import W_OK, access
+from os.path import exists
 from pathlib import Path
 from typing import Any
-from .common import as_options, write
+from .common import as_options, names_in, write
 from .report import Page, figure_html, paragraph, table_html
 from .tables import copied, say, show_table, width
 from ..pages import site
@@ -23,6 +25,10 @@ _suffixes = dict(plot=('.png','.svg','.pdf','.jpg'), report=('.html','.htm'), js
 
 _others = 'store','curve','latex','fits' # what else some commands write
 
+_results = *_suffixes,*_others
+
+_data = '.png','.jpg','.npy','.npz' # what folders of images and of arrays hold
+
 def _check_place(option, path):
     "Refuse a path in a folder that cannot be written to"
     p = Path(path).absolute()
@@ -31,17 +37,45 @@ def _check_place(option, path):
     if home.is_dir() and access(home, W_OK): return
     raise ValueError(f'--{option} {path} cannot be written: {home} is no folder where files can be made')
 
+def _same(path, other):
+    "Whether two paths are one file, whatever leads to it"
+    p,q = Path(path),Path(other)
+    if p.resolve()==q.resolve(): return True
+    return exists(p) and exists(q) and p.samefile(q)
+
+def _inputs(options):
+    "What may be read: all that is there of what the other options name, as it stands, by commas, and behind an `=`"
+    for k,v in options.items():
+        if k in _results or k=='root' or not isinstance(v, str): continue
+        parts = names_in(v)
+        files = [o.rpartition('=')[2] for o in parts]
+        yield from filter(exists, dict.fromkeys([v, *parts, *files]))
+
+def _takes(path, read):
+    "Whether a file would take the place of one that is read, or of data in a folder that is"
+    if _same(path, read): return True
+    p = Path(path).resolve()
+    return p.suffix.lower() in _data and p.exists() and Path(read).resolve() in p.parents
+
+def _check_apart(given, inputs):
+    "Refuse to write to what is read, and twice to one file"
+    for k,path in given.items():
+        for read in inputs:
+            if not _takes(path, read): continue
+            raise ValueError(f'--{k} {path} would overwrite what this command reads ({read}): name another file')
+    for (k,path),(other,second) in combinations(given.items(), 2):
+        if not _same(path, second): continue
+        raise ValueError(f'files of results must differ, got --{k} {path} and --{other} {second}')
+
 def check_files(
     options:Mapping[str,Any], # Options of a command, of which those that name files to write are looked at
-) -> None: # Nothing; `ValueError` for a file that cannot be written
+) -> None: # Nothing; `ValueError` for a file that cannot be written, is read as well, or would be written twice
     "Refuse files of results that cannot be written, before anything is computed"
-    for k in (*_suffixes,*_others):
-        if options.get(k): _check_place(k, str(options[k]))
-    given = {k: str(options[k]) for k in _suffixes if options.get(k)}
-    for k,path in given.items():
-        ends_in(path, f'--{k}', _suffixes[k])
-    if len(set(given.values()))<len(given):
-        raise ValueError(f'files of results must differ, got {", ".join(f"--{k} {o}" for k,o in given.items())}')
+    given = {k: str(options[k]) for k in _results if options.get(k)}
+    for k,path in given.items(): _check_place(k, path)
+    for k in given.keys()&_suffixes: ends_in(given[k], f'--{k}', _suffixes[k])
+    inputs = list(_inputs(options))
+    _check_apart(given, inputs)
 
 def _plain(value):
     "A value as JSON has it: nothing for what is missing, text for an infinity"

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from fastcore.meta import delegates
 from ..checks import number, whole
 from .amounts import check_classes, digits_counts, image_counts, label_counts, saved_counts
-from .answers import Answer
+from .answers import Answer, check_files
 from .arrays import given_arrays
 from .common import as_given, as_options, command, looked_at, models_text, names_in
 from .common import range_in
@@ -276,6 +276,7 @@ def study(
     a = Answer('study', options)
     check_choices(experiment, _forms, 'experiment')
     o.store = _kept(store, resume, experiment)
+    check_files(options|dict(store=o.store)) # which may have a name of its own
     _check(o)
     from transfer_metrics.experiments.recipes import study_recipe
     from transfer_metrics.linalg import one_thread
