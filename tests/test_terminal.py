@@ -456,6 +456,20 @@ def test_messages_name_options(arrays):
     status,_,err = run(f'{line} --start first')
     assert (status,err)==(0,'')
 
+@pytest.mark.filterwarnings('default')
+def test_warnings_stand_in_files(arrays, tmp_path):
+    "What was warned of on stderr, once, and nothing of the command before"
+    frame = pd.read_csv(arrays/'curves.csv')
+    late = tmp_path/'late.csv'
+    frame[frame.train_size>0].to_csv(late, index=False)
+    line = f'--n train_size --perf accuracy --by init --no-progress --json {tmp_path}/c.json --report {tmp_path}/c.html'
+    said = 'warning: the curve begins at n = 50'
+    assert run(f'curves {late} {line}')[0]==0
+    assert [o.startswith(said) for o in json.loads((tmp_path/'c.json').read_text())['notes']].count(True)==1
+    assert (tmp_path/'c.html').read_text().count(said)==1
+    assert run(f'curves {arrays}/curves.csv {line}')[0]==0
+    assert said not in (tmp_path/'c.html').read_text()+(tmp_path/'c.json').read_text()
+
 def test_time_of_small_networks_is_foretold(monkeypatch):
     "An image in a batch, not a call; in CPU seconds, so that a busy machine does not matter"
     import time

@@ -17,6 +17,7 @@ from inspect import signature
 from pathlib import Path
 from urllib.error import URLError
 from ..checks import known, whole
+from .answers import warned
 from .common import as_options, commands
 from .config import configured
 from .parser import parser_of
@@ -159,11 +160,10 @@ def _run(name, args):
 
 def _warnings_of(name):
     "Says each warning once, as the command line calls things"
-    said = set()
     def warn(message, *args, **kwargs):
         text = as_options(str(message), _options_of(name))
-        if text in said: return
-        said.add(text)
+        if text in warned: return
+        warned.append(text)
         told(f'warning: {text}', 'yellow')
     return warn
 
@@ -176,7 +176,8 @@ def main(
     with warnings.catch_warnings():
         warnings.simplefilter('default', UserWarning)
         warnings.showwarning = _warnings_of(name)
-        return _run(name, args)
+        try: return _run(name, args)
+        finally: warned.clear()
 
 # %% ../../nbs/cli/01_main.ipynb #351dce49
 if __name__=='__main__' and '__file__' in globals(): sys.exit(main())
