@@ -31,6 +31,13 @@ def _boxes(u, v, w, h, gap):
         for left in lefts:
             yield left,bottom,left+w,top
 
+def _uprights(ax, scale):
+    "Boxes of the vertical lines from the bottom to the top of the axes"
+    for line in ax.lines:
+        box = line.get_window_extent()
+        narrow = box.width<4*scale
+        if narrow and box.height>.99*ax.bbox.height: yield box.padded(scale).extents
+
 def _inside(box, border):
     "Whether a box lies in another"
     left,bottom,right,top = box
@@ -53,13 +60,16 @@ def name_points(
     *,
     size:float=7, # Of the type, in points
 ) -> None: # Nothing; the names are in the figure
-    "Write names beside points, each where it hides no point and no other name, or as little of them as can be"
+    """Write names beside points, each where it hides no point and no other name, or as little of them as can be
+
+    Vertical lines, such as chance, are kept clear of names if they are drawn before."""
     ax.figure.canvas.draw()
     scale = ax.figure.dpi/72 # pixels a point of type
     points = np.c_[x, y]
     dots = ax.transData.transform(points)
     radius = 3*scale
-    taken = list(np.c_[dots-radius, dots+radius])
+    taken = [*np.c_[dots-radius, dots+radius],*_uprights(ax, scale)]
+    border = ax.bbox.padded(-scale).extents
     depth = -dots[:,1]
     look = dict(textcoords='offset points', fontsize=size, va='bottom')
     for i in np.argsort(depth, kind='stable'):
@@ -67,7 +77,7 @@ def name_points(
         drawn = text.get_window_extent()
         u,v = dots[i]
         boxes = _boxes(u, v, drawn.width, drawn.height, gap=4*scale)
-        box = _best_box(boxes, taken, ax.bbox.extents)
+        box = _best_box(boxes, taken, border)
         taken.append(box)
         offset = box[:2]-dots[i]
         text.set_position(offset/scale)
