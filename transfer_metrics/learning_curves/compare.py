@@ -249,15 +249,13 @@ def _draw_lengths(ax, base, transfer):
     x = left-.02*wide
     gain = jumpstart(base, transfer)
     ax.text(x, outer(starts), f'jumpstart {gain:.3g}', rotation=90, ha='right', va=below, fontsize=8)
-    at = last+.05*wide,outer(finals)
-    shift,above = (16,'bottom') if up else (-16,'top')
+    high = sum(finals)>sum(edges)   # along the bar, to the side with more room
+    end,along = (max,'top') if high else (min,'bottom')
+    x = right+.02*wide
     gain = asymptotic_advantage(base, transfer)
-    label = f'asymptotic advantage {gain:.3g}'
-    box = dict(fc='w', ec='none', alpha=.8, pad=.5)
-    place = dict(xytext=(0,shift), textcoords='offset points', ha='right', va=above)
-    ax.annotate(label, at, **place, fontsize=8, bbox=box)
+    ax.text(x, end(finals), f'asymptotic advantage {gain:.3g}', rotation=90, ha='left', va=along, fontsize=8)
     _draw_handicap(ax, base, transfer, edges)
-    margins = first-.13*wide,last+.06*wide
+    margins = first-.13*wide,last+.13*wide
     ax.set(xlim=margins, ylim=edges)
 
 # %% ../../nbs/learning_curves/06_compare.ipynb #5d82cd47
