@@ -2,8 +2,7 @@
 import ast
 import inspect
 import re
-from functools import cache
-from importlib import import_module
+from functools import partial
 from itertools import chain, zip_longest
 from os.path import normpath, relpath
 from pathlib import Path
@@ -12,25 +11,12 @@ from docutils.nodes import reference
 from fastcore.docments import docments, get_source, isdataclass
 from fastcore.nbio import mk_cell, new_nb, read_nb, write_nb
 from nbdev import processors
-from nbdev.config import get_config, nbpath2html
-from nbdev.doclinks import NbdevLookup, nbglob
+from nbdev.doclinks import nbglob
 from nbdev.processors import FilterDefaults, Processor
+from page_links import area_of, arguments, cfg, full, lib, obj_of, of_module, page_arguments, page_of, symbols, syms, url_of, xref
 
-cfg = get_config()
 processors.get_config = lambda: cfg # or else pyproject.toml is read again for each of 15,000 cells
-lib = cfg.lib_path.name
 blob = f'{cfg.git_url}/blob/{cfg.branch}'
-index = import_module(f'{lib}._modidx').d['syms']
-syms = {k: m for m,ks in index.items() for k in ks}
-
-def spellings(name, module):
-    "All that the symbol `name` of `module` may be called on a page"
-    short,inside = name.removeprefix(f'{module}.'),name.removeprefix(f'{lib}.')
-    return short, f'tm.{short}', f'tm.{inside.split(".")[0]}.{short}', f'tm.{inside}', inside, name
-
-full = {o: k for k,m in syms.items() for o in spellings(k, m)}
-lookup = NbdevLookup()
-lookup.aliases = dict(np='numpy', pd='pandas', nn='torch.nn', F='torch.nn.functional')
 
 def only_imports(cell): return all(isinstance(o, (ast.Import, ast.ImportFrom)) for o in cell.parsed_() or [cell])
 
@@ -42,39 +28,13 @@ class show_source(Processor):
         d['exports'] = d.pop('export')
         names = [getattr(o, 'name', None) or ast.unparse(getattr(o, 'target', None) or o.targets[0]) for o in cell.parsed_()
                  if isinstance(o, (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign))]
-        cell.source = f"#| code-fold: true\n#| code-summary: Source of {', '.join(names)}\n{cell.source}"
+        summary = f"Source of {', '.join(names)}" if names else 'Show code'
+        cell.source = f'#| code-fold: true\n#| code-summary: {summary}\n{cell.source}'
 
 class Procs(FilterDefaults):
     "nbdev's processors, without those that write for Quarto or run code"
     skip = 'FrontmatterProc insert_warning clean_show_doc exec_show_docs add_links add_fold mv_exports'.split()
     def base_procs(self): return [show_source] + [p for p in super().base_procs() if p.__name__ not in self.skip]
-
-def obj_of(name):
-    "The object that the full name of a symbol of this package stands for"
-    obj = import_module(syms[name])
-    for o in name.removeprefix(f'{syms[name]}.').split('.'): obj = getattr(obj, o)
-    return obj
-
-def page_of(path):
-    "Page of the notebook at `path`, without suffix"
-    return nbpath2html(path).with_suffix('')
-
-def url_of(name):
-    "Documentation of `name` in another library, from nbdev's indexes (nbdev-numpy, nbdev-pytorch, ...)"
-    url = lookup.doc(name)
-    return url and url.replace('/reference/reference/', '/reference/')   # nbdev-scipy doubles the folder
-
-@cache
-def symbols(path):
-    "Short names of the symbols that the notebook at `path` defines, and their full ones"
-    return {k.removeprefix(f'{m}.'): k for m,ks in index.items() for k,(url,_) in ks.items() if url.startswith(f'{page_of(path)}.html#')}
-
-def xref(code, own, ours, theirs, literal):
-    "What stands in backticks, in the format `ours` (a name of `own`, else of the package), `theirs` (of another library) or `literal` (no known name)"
-    name = code.removesuffix('()')
-    if k := own.get(name) or full.get(name): return ours.format(code, k)
-    url = url_of(name)
-    return theirs.format(code, url) if url else literal.format(code)
 
 _badge = re.compile(r'\[!\[Open In Colab\]\([^)]*\)\]\(([^)]*)\)')
 own_badge = re.compile(rf'\A{_badge.pattern}\s*')   # the buttons below the title say the same
@@ -87,10 +47,11 @@ def markdown(s, nb=Path(cfg.readme_nb)):
         if path.endswith('.ipynb'): return f']({page_of(path)}.ipynb{anchor}'
         return f"]({blob}/{normpath(Path(cfg.nbs_path.name)/nb.parent/path)}{anchor}" if path else f']({anchor}'
     def _f(m):
-        if m['code']: return xref(m['code'], symbols(nb), '{{py:obj}}`{} <{}>`', '[`{}`]({})', '`{}`')
+        if m['code']: return xref(m['code'], own, '{{py:obj}}`{} <{}>`', '[`{}`]({})', '`{}`', args=args, area=area)
         return re.sub(r'\]\((?![\w+.-]+:)([^)#\s]*)(#?[^)\s]*)', _url, m[0]) if m[0].startswith('[') else m[0]
+    own,args,area = symbols(nb),page_arguments(nb),nb.parent.as_posix().removeprefix('.')
     s = re.sub(r'^(:{3,}) *\{\.callout-(\w+)[^}]*\}', r'\1{\2}', s, flags=re.M)
-    return _markup.sub(_f, _badge.sub(r'[Colab](\1){.button .colab}', s))
+    return with_whole_intervals(_markup.sub(_f, _badge.sub(r'[Colab](\1){.button .colab}', s)))
 
 _site = re.compile(rf"\]\({re.escape(cfg.doc_url.rstrip('/'))}/([\w/]+)\.html(#[\w-]*)?\)")
 
@@ -105,10 +66,10 @@ def at_home(s, nb):
 _inline = re.compile(r'`(?P<code>[^`]+)`|\$(?P<math>[^$]+)\$|\[(?P<text>[^\]]+)\]\((?P<url>(?:[^()\s]|\([^()]*\))+)\)'
                      r'|(?P<option>(?<![\w-])--\w[\w-]*)|(?P<em>(?<![\w*])(?P<stars>\*\*?)[^\s*](?:[^*]*[^\s*])?(?P=stars)(?![\w*]))|[*_|\\]')
 
-def rst(s):
-    "Inline markdown of a docstring or docment in reST"
+def rst(s, own=None, **where):
+    "Inline markdown of a docstring or docment in reST, beside which the symbols `own` stand"
     def _f(m):
-        if m['code']: res = xref(m['code'], {}, ':py:obj:`{} <{}>`', '`{} <{}>`__', '``{}``')
+        if m['code']: res = xref(m['code'], own or {}, ':py:obj:`{} <{}>`', '`{} <{}>`__', '``{}``', **where)
         elif m['math']: res = f":math:`{m['math']}`"
         elif m['option']: res = f"``{m['option']}``"
         elif m['text']: res = f"`{m['text']} <{m['url']}>`__"
@@ -130,12 +91,33 @@ def buttons(path):
     colab = f'https://colab.research.google.com/github/{cfg.user}/{cfg.repo}/blob/{cfg.branch}/{p}'
     return mk_cell(f'[Open in Colab]({colab}){{.button .colab}} [Notebook]({blob}/{p}){{.button}}', 'markdown')
 
-_tags = {('echo','false'): 'remove-input', ('output','false'): 'remove-output', ('include','false'): 'remove-cell', ('code-fold','true'): 'hide-input'}
+_tags = {('slow','true'): 'slow', ('echo','false'): 'remove-input', ('output','false'): 'remove-output', ('include','false'): 'remove-cell', ('code-fold','true'): 'hide-input'}
 _widget = 'application/vnd.jupyter.widget-view+json'
 
 def breakable(html):
     "Data frames of `html` whose headings may be broken after an underscore, so that wide tables fit the page"
     return re.sub(r'(?s)<th\b.*?</th>', lambda m: m[0].replace('_', '_<wbr>'), html)
+
+_interval = re.compile(r'\[([-−]?(?:[\d.]+|inf|nan)), ([-−]?(?:[\d.]+|inf|nan))\]')
+
+def unbroken(table):
+    "The intervals of a table, each in one piece: a line does not end within it"
+    return _interval.sub('[\\1,\N{NO-BREAK SPACE}\\2]', table)
+
+def with_whole_intervals(s):
+    "Markdown whose tables hold intervals in one piece"
+    return re.sub(r'^\|.*$', lambda m: unbroken(m[0]), s, flags=re.M)
+
+_slow = re.compile(r'(one cell|\d+ cells) marked `#\| slow` takes?')
+
+def n_slow(nb):
+    "Number of slow cells of a processed notebook"
+    return sum(c.cell_type=='code' and re.search(r'^#\| *slow\b', c.source, re.M) is not None for c in nb.cells)
+
+def marked(s, n):
+    "What the page says of its slow cells, of which it shows `n`; others are hidden here"
+    if not n: return s
+    return _slow.sub(f'{n} cells marked `#| slow` take' if n>1 else 'one cell marked `#| slow` takes', s)
 
 def code(c, nb):
     "Turn the directives of the code cell `c` into metadata for myst-nb and Markdown outputs into MyST, fold imports, drop progress bars"
@@ -144,7 +126,7 @@ def code(c, nb):
     c.source = re.sub(r'^#\|.*\n?', '', c.source, flags=re.M)
     c.outputs = [o for o in c.get('outputs', []) if _widget not in o.get('data', {})]
     for d in (o.data for o in c.outputs if 'text/markdown' in o.get('data', {})): d['text/markdown'] = markdown(at_home(d['text/markdown'], nb), nb)
-    for d in (o.data for o in c.outputs if 'text/html' in o.get('data', {})): d['text/html'] = breakable(''.join(d['text/html']))
+    for d in (o.data for o in c.outputs if 'text/html' in o.get('data', {})): d['text/html'] = unbroken(breakable(''.join(d['text/html'])))
     widths = [o.metadata['image/png']['width'] for o in c.outputs if 'image/png' in o.get('metadata', {})]
     caption = ds.get('fig-cap')
     image = dict(alt=ds.get('fig-alt') or caption or 'Figure')
@@ -159,12 +141,13 @@ def convert(path):
     Procs()(nb)
     shown = {c.id: m[1] for c in nb.cells if c.cell_type=='code' and (m:=re.search(r'^show_doc\(([\w.]+)', c.source, re.M))}
     own,cells,at = symbols(path),[],0
+    slow = n_slow(nb)
     for c in nb.cells:
         if c.id in shown:   # nbdev adds these after an exported cell; here they go above it
             cells.insert(at if c.get('has_sd') else len(cells), mk_cell(f'```{{eval-rst}}\n{autodoc(shown[c.id], own, shown.values())}\n```', 'markdown'))
             continue
         if c.cell_type=='code': code(c, path)
-        else: c.source = markdown(own_badge.sub('', c.source), path)
+        else: c.source = markdown(marked(own_badge.sub('', c.source), slow), path)
         at = len(cells)
         cells.append(c)
     nb.cells = cells[:1] + [buttons(path)] + cells[1:]
@@ -258,10 +241,10 @@ def area_page(areas, groups, page):
 
 def api_rows(paths):
     "Public names that the notebooks at `paths` define, with module, page and the first line of their docstring"
-    for path,name,k in ((p, *o) for p in paths for o in symbols(p).items()):
+    for p,name,k in ((p, *o) for p in paths for o in symbols(p).items()):
         if '.' in name or name.startswith('_'): continue
-        doc = markdown((inspect.getdoc(obj_of(k)) or '').split('\n')[0]).replace('|', r'\|')
-        yield name,k,page_of(path),doc
+        doc = markdown((inspect.getdoc(obj_of(k)) or '').split('\n')[0], p).replace('|', r'\|')
+        yield name,k,page_of(p),doc
 
 def table(head, rows):
     "Markdown table"
@@ -330,23 +313,26 @@ def sections(lines):
         elif o!='-'*len(title) or not title: res[title].append(o)
     return res
 
-def raised(lines):
+def raised(lines, said_of=rst):
     "The entries of the section `Raises` as fields"
     text = '\n'.join(lines).strip()
-    for error,said in re.findall(r'^(\w+)\n((?: +.*\n?)+)', text, re.M): yield f':raises {error}: {rst(" ".join(said.split()))}'
+    for error,said in re.findall(r'^(\w+)\n((?: +.*\n?)+)', text, re.M): yield f':raises {error}: {said_of(" ".join(said.split()))}'
 
 def docstring(app, what, name, obj, options, lines):
     "Docstring in reST, followed by the docments as lists of parameters and returns, and by the example"
     parts = sections(lines)
-    lines[:] = rst('\n'.join(parts[''])).split('\n')   # at once: code may go on in the next line
+    args,module = arguments(obj),syms.get(name, '')
+    own = {k: v for k,v in of_module(module).items() if k not in args}
+    text = partial(rst, own=own, args=args, area=area_of(module))
+    lines[:] = text('\n'.join(parts[''])).split('\n')   # at once: code may go on in the next line
     if what not in ('function','method','class'): return
     if hasattr(obj, '_fields'): obj.__dataclass_fields__ = {}   # docments then reads a NamedTuple as a dataclass
     types = annotations(obj)
     for k,v in docments(obj, full=True).items():
         if k=='self' or not v.docment: continue
-        lines += ['', f'{":returns:" if k=="return" else f":param {k}:"} {rst(" ".join(v.docment.split()))}']
+        lines += ['', f'{":returns:" if k=="return" else f":param {k}:"} {text(" ".join(v.docment.split()))}']
         if k in types: lines.append(f'{":rtype:" if k=="return" else f":type {k}:"} {types[k]}')
-    lines += ['', *raised(parts.get('Raises', []))]
+    lines += ['', *raised(parts.get('Raises', []), text)]
     if 'Examples' in parts: lines += ['', '.. rubric:: Example', '', *parts['Examples']]
 
 def external(app, env, node, cont):

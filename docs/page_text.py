@@ -2,7 +2,7 @@
 import re
 from itertools import chain
 from pathlib import Path
-from nbdev_sphinx import Procs, by_area, cfg, own_badge, page_of, read_nb, title_of
+from nbdev_sphinx import Procs, by_area, cfg, marked, n_slow, own_badge, page_of, read_nb, title_of
 from readme import absolute, directives, fenced, table
 
 def address(path):
@@ -26,6 +26,7 @@ def cell_texts(cell, path):
         yield absolute(own_badge.sub('', cell.source.strip()), path, address)
         return
     source,said = directives(cell.source)
+    if 'slow' in said: source = f'#| slow\n{source}'
     if said.get('include')=='false' or source.startswith('show_doc('): return
     if source and said.get('echo')!='false': yield fenced(source, 'python')
     if said.get('output')=='false': return
@@ -36,6 +37,8 @@ def page_text(path):
     "The notebook at `path` within the notebooks' folder as one text: prose, code, and what it shows"
     nb = read_nb(cfg.nbs_path/path)
     Procs()(nb)
+    slow = n_slow(nb)
+    for c in nb.cells: c.source = marked(c.source, slow) if c.cell_type=='markdown' else c.source
     texts = chain(*(cell_texts(c, Path(path)) for c in nb.cells))
     return '\n\n'.join(filter(None, texts))+'\n'
 

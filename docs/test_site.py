@@ -16,6 +16,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 import transfer_metrics as tm
+from page_links import symbol, xref
 from transfer_metrics.cli.main import all_commands
 from transfer_metrics.pages import site as public_address
 
@@ -24,10 +25,21 @@ flags = '--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run
 seen = '''const all = (s, f) => [...document.querySelectorAll(s)].map(f)
 const described = ['meta[name="description"]', 'meta[property="og:title"]', 'meta[property="og:description"]']
 for (const o of document.querySelectorAll('details')) o.open = true
+const texts = [], walk = document.createTreeWalker(document.querySelector('article') ?? document.body, NodeFilter.SHOW_TEXT)
+while (walk.nextNode()) if (!walk.currentNode.parentElement.closest('code, pre, .math, script, style')) texts.push(walk.currentNode.data)
+function begins(o) {   // a line, with a mark that belongs behind a formula
+  if (o?.nodeType!==Node.TEXT_NODE || !/^[.,;:!?)]/.test(o.data)) return false
+  const first = document.createRange()
+  first.setStart(o, 0)
+  first.setEnd(o, 1)
+  return first.getBoundingClientRect().left < o.previousSibling.getBoundingClientRect().right-2
+}
 return {links: all('a[href]', a => a.href), ids: all('[id]', o => o.id),
         broken: all('img', i => i).filter(i => !i.naturalWidth).map(i => i.src),
         wide: all('pre, div.math', o => o).filter(o => o.scrollWidth>o.clientWidth+1).map(o => o.textContent.slice(0, 60)),
         scrolled: all('.cell_output table', o => o).filter(o => o.parentElement.scrollWidth>o.parentElement.clientWidth+1).map(o => o.textContent.trim().slice(0, 60)),
+        stray: texts.filter(o => /[$`]|\\\\[a-zA-Z]/.test(o) && !/^\\w*Error: /.test(o.trim())),   // messages are shown as they are
+         left: all('span.math', o => o.nextSibling).filter(begins).map(o => o.data.slice(0, 40)),
         undescribed: described.filter(o => !document.querySelector(o)?.content)}'''
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -170,7 +182,7 @@ def test_sidebar_lists_commands(site, browser):
     "and nothing that they are made of"
     browser.get(f'{site}/cli/rank.html')
     listed = [o.text for o in wait(browser, '.sidebar-tree .toctree-l2 > a') if o.is_displayed()]
-    assert listed==['Command line', *(f'Command {o}' for o in commands)]
+    assert listed==['The command itself', *(f'Command {o}' for o in commands)]
 
 def test_narrow_header(site, browser):
     "A thumb finds the theme and the table of contents"
@@ -183,6 +195,16 @@ def test_narrow_header(site, browser):
         browser.get(f'{site}/cli/loss_data.html')
         options = [o for o in wait(browser, 'p code .pre') if o.text.startswith('--')]
         assert options and {browser.execute_script('return arguments[0].getClientRects().length', o) for o in options}=={1}
+    finally: browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
+
+def test_narrow_table(site, browser):
+    "On a phone the first question shows all its answers"
+    narrow = dict(width=390, height=844, deviceScaleFactor=1, mobile=True)
+    browser.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', narrow)
+    try:
+        browser.get(site)
+        table = wait(browser, '#which-metric-do-i-need table')[0]
+        assert in_page(browser, 'document.querySelector("#which-metric-do-i-need table").getBoundingClientRect().right')<=390, table.text
     finally: browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
 
 def test_narrow_figure(site, browser):
@@ -254,10 +276,25 @@ def test_api_index(site, visited):
     assert not modules - {'.'.join(o.split('.')[:2]) for o in anchors}
 
 def test_links(site, visited):
-    links = {o: page for page,v in visited.items() for o in v['links'] if urlsplit(o).netloc==urlsplit(site).netloc}
+    "They lead to a page and to an anchor on it, also where the public address of the site is written out"
+    def here(o): return o.replace(public_address(), f'{site}/', 1) if o.startswith(public_address()) else o
+    found = {here(o): page for page,v in visited.items() for o in v['links']}
+    links = {o: page for o,page in found.items() if urlsplit(o).netloc==urlsplit(site).netloc}
     assert not {o: page for o,page in links.items() if status(urldefrag(o).url)!=200}
     def missing(url, fragment): return fragment and unquote(fragment) not in visited.get(url if url.endswith('.html') else f'{url}index.html', {'ids': []})['ids']
     assert not {o: page for o,page in links.items() if missing(*urldefrag(o))}
+
+def test_names_that_are_links():
+    "Symbols; not words that are arguments or columns, nor private names"
+    leep = 'transfer_metrics.transferability.leep.leep'
+    chance = 'transfer_metrics.model_selection.chance.chance'
+    assert symbol('leep', {})==symbol('tm.leep', {})==leep
+    assert symbol('near', {'near': 'here.near'})=='here.near'
+    assert not any(symbol(o, {}) for o in ('known','near','pixels','spread','head','levels','encode','adapt','rows'))
+    assert symbol('outputs', {}) and not symbol('outputs', {}, args={'outputs'})
+    assert symbol('chance', {}, area='model_selection')==chance and not symbol('chance', {}, area='cli')
+    assert symbol('_apply', {'_apply': 'here._apply'}) is None
+    assert 'transfer-metrics' not in xref('_training', {}, '{}', '{} {}', '{}')
 
 def test_every_address_leads_to_a_page():
     "Those in docstrings, on cards, in the README, in what commands print, in the texts and in the list of them"
@@ -282,6 +319,39 @@ def test_text_of_a_page(site):
 def test_nothing_broken(visited): assert not {k: v['broken']+v['errors'] for k,v in visited.items() if v['broken'] or v['errors']}
 
 def test_described(visited): assert not {k: v['undescribed'] for k,v in visited.items() if v['undescribed']}
+
+def test_markup_is_read(visited):
+    "No dollar, backtick or backslash is left of a formula or of code that was taken for words; an error in a table has its own"
+    assert not {k: v['stray'] for k,v in visited.items() if v['stray']}
+
+def test_no_line_begins_with_a_mark(visited):
+    "What follows a formula stays with it"
+    assert not {k: v['left'] for k,v in visited.items() if v['left']}
+
+def in_page(browser, code): return browser.execute_script(f'return {code}')
+
+def test_slow_cells_show_it(site, browser):
+    "As many as the head of the page says"
+    for page,said in ('loss_data/estimator','4 cells'),('cli/study','one cell'),('studies/selection','19 cells'):
+        browser.get(f'{site}/{page}.html')
+        assert f'{said} marked' in in_page(browser, 'document.querySelector("article").textContent')
+        cells = wait(browser, '.cell.tag_slow')
+        assert len(cells)==int(said.replace('one', '1').split()[0])
+        mark = 'getComputedStyle(document.querySelector(".cell.tag_slow"), "::before").content'
+        assert in_page(browser, mark)=='"#| slow"'
+
+def test_folds_say_what_they_hold(site, browser):
+    for page in 'cli/main','torchmetrics','datasets/published':
+        browser.get(f'{site}/{page}.html')
+        said = [o.get_attribute('textContent').strip() for o in wait(browser, 'details.hide > summary')]
+        assert not [o for o in said if o.endswith('Source of')]
+
+def test_rows_stand_on_their_lines(site, browser):
+    "The name of a row begins in the line in which its cells begin, and an interval does not end a line"
+    browser.get(f'{site}/studies/small_data.html')
+    aligned = '[...new Set([...document.querySelectorAll(".cell_output tbody th")].map(o => getComputedStyle(o).verticalAlign))]'
+    assert in_page(browser, aligned)==['baseline']
+    assert in_page(browser, '/\\[-?\\d+\\.\\d+, /.test([...document.querySelectorAll("td")].map(o => o.textContent).join())') is False
 
 def test_code_and_formulas_do_not_scroll(visited): assert not {k: v['wide'] for k,v in visited.items() if v['wide']}
 
