@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from .common import as_options, names_in, write
 from .report import Page, figure_html, paragraph, table_html
-from .tables import copied, say, show_table, width
+from .tables import copied, say, show_table, titled, width
 from ..pages import site
 from ..paths import ends_in
 
@@ -126,11 +126,13 @@ class Answer:
         *,
         digits:int|Mapping[Any,int]=3, # Decimals of floats, or by column; 3 for those that are not named
         less:Sequence[str]|Collection[str]=(), # Columns that a narrow terminal may leave out, the most important first
+        about:Mapping[Any,str]|None=None, # What columns are, by name; said in the title of those that are shown
     ) -> None: # Nothing
         "A table: what fits of it is printed, all of it stands in the report"
-        out = show_table(title, frame, digits=digits, less=less)
+        out = show_table(title, frame, digits=digits, less=less, about=about)
         if out: say(f'(left out for want of width, in --report and --json: {", ".join(out)})', 'dim', '  ', '  ')
-        self._body.append(lambda: table_html(title, frame, digits))
+        whole = titled(title, about, frame.columns)
+        self._body.append(lambda: table_html(whole, frame, digits))
 
     def note(self,
         text:str, # What to mind

@@ -11,6 +11,7 @@ __all__ = ['show_study']
 from collections.abc import Mapping
 from typing import Any
 from .common import unnamed
+from .study_words import few_alike
 from .words import estimate_text
 from ..phrases import amount
 
@@ -28,14 +29,20 @@ def _cells(d, index, column, digits=2):
     rows = d.set_index(index).index.unique()
     return unnamed(wide.loc[rows, d[column].unique()]).fillna('')
 
+_about = {
+    'all tasks': 'of all tasks',
+    'same classes': 'of those with as many classes',
+    'log classes': 'with what the number of classes explains taken away'}
+
 def _show_correlations(a, tables, score, n_levels):
     d = tables['correlations']
     pearson = d[d.statistic=='pearson'].replace({'given': {'nothing': 'all tasks'}})
     together = pearson.sort_values(['model','method'], kind='stable')
-    title = ("Pearson's correlation of scores with accuracy, with 95 % intervals over tasks: of all tasks, of those "
-             'with as many classes, and with what the number of classes explains taken away')
+    title = "Pearson's correlation of scores with accuracy, with 95 % intervals over tasks"
     less = 'log classes','score over chance','both over chance'
-    a.table(title, _cells(together, ['model','method','score'], 'given'), less=less)
+    a.table(title, _cells(together, ['model','method','score'], 'given'), less=less, about=_about)
+    if few_alike(d):
+        a.note('same classes has no interval: too few tasks have equally many classes; --tasks draws more of them')
 
 def _show_levels(a, tables, score, n_levels):
     d = tables['levels']

@@ -11,6 +11,7 @@ __all__ = ['picture_endings', 'image_names', 'label_names', 'class_names', 'clas
 # %% ../../nbs/datasets/06_folders.ipynb #b21cbf1d
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,12 @@ def class_counts(
     if names is not None and all(k in range(len(names)) for k in called): called = [names[k] for k in called]
     return dict(zip(called, codes.bincount().tolist(), strict=True))
 
+def _place(name):
+    "Where a class stands in a list: numbers by their value, also in names"
+    if not isinstance(name, str): return 0,name,[]
+    parts = re.split(r'(\d+)', name.lower())
+    return 1,0,[int(o) if o.isdigit() else o for o in parts]
+
 def _counted(name, n): return f'{name} {n}' if isinstance(name, str) else f'{name}: {n}'
 
 def describe(
@@ -60,15 +67,15 @@ def describe(
     *,
     what:str='samples', # What they are, in the plural
     most:int=8, # Name no more classes than these
-) -> str: # Such as '300 images, 10 classes: airplane 30, automobile 30 ...'
-    """Classes and numbers of samples in words
+) -> str: # Such as '300 images, 10 classes: airplane 30, automobile 30 and 8 more'
+    """Classes, in order of their names or numbers, and how many samples each has, in words
 
     >>> describe(['wren', 'owl', 'wren'], what='birds')
-    '3 birds, 2 classes: wren 2, owl 1'
+    '3 birds, 2 classes: owl 1, wren 2'
     """
     counts = data if isinstance(data, dict) else class_counts(data)
-    named = [_counted(k, n) for k,n in counts.items()]
-    more = ' ...' if len(named)>most else ''
+    named = [_counted(k, counts[k]) for k in sorted(counts, key=_place)]
+    more = f' and {len(named)-most} more' if len(named)>most else ''
     classes = 'class' if len(counts)==1 else 'classes'
     return f'{sum(counts.values())} {what}, {len(counts)} {classes}: {", ".join(named[:most])}{more}'
 

@@ -80,6 +80,7 @@ class _Reading(NamedTuple):
     score:np.ndarray
     accuracy:np.ndarray
     removed:tuple|None=None # how, and from what
+    enough:bool=True # whether tasks are enough for an interval
 
 def _at_equal_classes(x, y, classes):
     "Readings that take away what the number of classes explains"
@@ -88,8 +89,9 @@ def _at_equal_classes(x, y, classes):
     alike = np.bincount(codes)[codes]
     shared = alike>1
     if shared.sum()>2:
-        removed = within_groups,codes[shared]
-        yield 'same classes',_Reading(x[shared], y[shared], removed)
+        of_shared = codes[shared]
+        free = shared.sum()-len(set(of_shared))
+        yield 'same classes',_Reading(x[shared], y[shared], (within_groups, of_shared), free>=5)
     yield 'log classes',_Reading(x, y, (off_line, np.log(classes)))
 
 def _over_chance(x, y, o):
@@ -115,6 +117,7 @@ _statistics = dict(pearson=_pearson, spearman=_spearman)
 def _correlation(name, reading, **kw):
     "One correlation with its interval"
     direct,f,kind = _statistics[name]
+    if not reading.enough: kw['n_boot'] = 0
     pair = reading.score,reading.accuracy
     if reading.removed is None: return direct(*pair, **kw)
     how,what = reading.removed
