@@ -90,10 +90,11 @@ def check_classes(
     text:str, # How many classes a task has, a number or a range; '' for the usual ones
     counts:Mapping[Any,int]|None, # Samples by class, `None` where they are not known yet
 ) -> None: # Nothing, or `ValueError`
-    "Refuse tasks of more classes than there are"
+    "Refuse tasks of more classes than there are, and of fewer than two"
     asked = range_in(text, 'classes')
     ends = asked if isinstance(asked, tuple) else (asked,asked)
-    most = max((k for k in ends if k), default=0)
+    given = [whole(k, '--classes', 2) for k in ends if k is not None]
+    most = max(given, default=0)
     if counts and most>len(counts):
         raise ValueError(f'--classes must be at most {len(counts)}, the classes that the labels have, got {text}')
 

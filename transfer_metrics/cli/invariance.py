@@ -289,6 +289,7 @@ def _check(o):
     o.images = given_images(o)
     if o.interior: whole(o.interior, '--interior', 3)
     whole(o.limit, '--limit', 0)
+    whole(o.n_boot, '--n-boot', 0)
     number(o.minutes, '--minutes', 0, ends='(]')
     if o.recalculate_results and not o.store:
         raise ValueError('--recalculate-results needs --store, the file of results')

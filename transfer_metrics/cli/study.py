@@ -23,7 +23,7 @@ from .labelled import found_text, given_images
 from .names import check_choices, check_images, check_networks, check_pixels, check_saved
 from .names import existing
 from .plan import time_told
-from .study_data import check_sources, frozen, own_data, study_data, study_images, study_scores
+from .study_data import check_methods, check_sources, own_data, study_data, study_images, study_scores
 from .study_tables import show_study
 from .tables import told
 from .texts import check_texts, labelled_of
@@ -46,6 +46,10 @@ def _sizes(o):
     "How large tasks are"
     classes = range_in(o.classes, 'classes')
     imbalance = range_in(o.imbalance, 'imbalance', float)
+    least = imbalance[0] if isinstance(imbalance, tuple) else imbalance
+    if least is not None: number(least, '--imbalance', 1)
+    if isinstance(imbalance, tuple) and o.per_class:
+        raise ValueError(f'--per-class does not go with --imbalance {o.imbalance}, which has the sizes of classes')
     return dict(classes=classes, per_class=o.per_class or None, imbalance=imbalance)
 
 def _draw(experiment, o, m):
@@ -67,10 +71,7 @@ def _kept(store, resume, experiment):
 def _methods(o, plan):
     "Names of methods, that outputs allow"
     methods = names_in(o.methods or plan.methods)
-    for k in methods:
-        if frozen(o) and k!='retrain_head':
-            raise ValueError(f'{k} needs --models and --images: with files of outputs, and with texts, only new heads '
-                             'can be trained, --methods retrain_head')
+    check_methods(methods, o)
     return methods
 
 def _training(o):
@@ -138,7 +139,9 @@ def _check_numbers(o):
     if o.tasks: whole(o.tasks, '--tasks', few)
     whole(o.levels, '--levels', 1)
     whole(o.batch_size, '--batch-size', 1)
-    whole(o.epochs, '--epochs', 0)
+    counts = {'--epochs': o.epochs, '--episodes': o.episodes, '--per-class': o.per_class, '--n-boot': o.n_boot}
+    for option,n in counts.items(): whole(n, option, 0)
+    number(o.lr, '--lr', 0)
     number(o.test, '--test', 0, 1, '()')
 
 def _counts(o):
@@ -159,6 +162,7 @@ def _check(o):
     if o.labels: check_enough(o.metrics, [k for k in ('features','probs') if getattr(o, k)])
     check_names(o.score, score_names(), 'study', 'score')
     check_choices(o.methods, _every_method, 'method')
+    check_methods(names_in(o.methods), o)
     if o.sources!='all': check_names(o.sources, digits_models(), 'study', 'sources')
     check_networks(o.models, o.weights, o.device)
     check_pixels(o.size, o.mean, o.std)
@@ -250,7 +254,7 @@ def study(
     split:str='test', # part of the torchvision data sets
     tasks:int=0, # how many tasks; 0 for 200, or fewer of the embedded digits
     classes:str='', # classes of a task, a number or a range such as 2-10
-    per_class:int=0, # training samples of each class of a task
+    per_class:int=0, # training samples of each class of a task; 0 for those of the experiment
     imbalance:str='', # largest by smallest class of a task, a number or fewest-most samples of a class
     test:float=.25, # share of the samples that is held out, where there is no test set
     methods:str='', # retrain_head, fine_tune, from_scratch, meta_transfer, separated by commas
