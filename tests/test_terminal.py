@@ -434,12 +434,30 @@ def test_labels_are_called_as_their_folders(arrays, monkeypatch):
     for k,grey in (('owl',50),('wren',200)):
         (arrays/'birds'/k).mkdir(parents=True)
         for i in range(8): Image.new('L', (4,4), grey+i).save(arrays/'birds'/k/f'{i}.png')
-    (arrays/'two_birds.py').write_text('from torch import nn\ndef net(): return nn.Sequential(nn.Flatten(), nn.Linear(48, 2))\n')
+    (arrays/'two_birds.py').write_text('from torch import nn\ndef net(): return nn.Sequential(nn.Flatten(), nn.Linear(16, 2))\n')
     monkeypatch.syspath_prepend(arrays)
     monkeypatch.chdir(arrays)
     status,_,err = run('loss-data --models two_birds:net --images birds --points 2,12 --train-steps 3 --no-progress')
     assert status==0, err
     assert 'with n = 2 some seeds never see class wren' in err
+
+@pytest.mark.filterwarnings('default')
+def test_grey_pictures_are_grey_for_every_command(arrays, monkeypatch):
+    "One network and one folder mean the same to all, and an error says what an image was"
+    from PIL import Image
+    for k in range(2):
+        (arrays/'shades'/str(k)).mkdir(parents=True)
+        for i in range(12): Image.new('L', (4,4), 120*k+i).save(arrays/'shades'/str(k)/f'{i}.png')
+    nets = 'from torch import nn\ndef grey(): return nn.Sequential(nn.Flatten(), nn.Linear(16, 2))\n'
+    (arrays/'shade_nets.py').write_text(f'{nets}def colour(): return nn.Sequential(nn.Flatten(), nn.Linear(48, 2))\n')
+    monkeypatch.syspath_prepend(arrays)
+    monkeypatch.chdir(arrays)
+    lines = 'rank', 'study correlation --tasks 3 --n-boot 0', 'loss-data --points 4,20 --train-steps 3'
+    for line in lines:
+        status,_,err = run(f'{line} --models shade_nets:grey,torchvision:squeezenet1_1 --weights none --images shades --no-progress')
+        assert status==0, err
+        status,_,err = run(f'{line} --models shade_nets:colour --images shades --no-progress')
+        assert status==2 and 'an image was [1, 4, 4]' in ' '.join(err.split()), err
 
 @pytest.mark.filterwarnings('default')
 @pytest.mark.parametrize('line,said', [

@@ -6,8 +6,8 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/common.html.md"""
 
 # %% auto #0
 __all__ = ['commands', 'Command', 'command', 'unnamed', 'write', 'names_in', 'numbers_in', 'range_in', 'as_options', 'read_array',
-           'limited', 'share_of', 'saved_outputs', 'own_model', 'as_given', 'looked_at', 'pixels_text', 'random_text',
-           'models_text', 'check_channels', 'classifiers']
+           'limited', 'share_of', 'saved_outputs', 'own_model', 'takes_colour', 'with_shape', 'as_given', 'looked_at',
+           'pixels_text', 'random_text', 'models_text', 'check_channels', 'classifiers']
 
 # %% ../../nbs/cli/02_common.ipynb #88b4bcbf
 import re
@@ -167,23 +167,47 @@ def own_model(
     return with_weights(own_network(where, f'--{option}'), weights)
 
 # %% ../../nbs/cli/02_common.ipynb #ebc86333
+def takes_colour(
+    model:Any, # A network of one's own
+    mean:Sequence[float]|str, # Of each channel that it is normalised with, as numbers or text; none where it is not
+) -> bool: # Else images keep the channels that they have
+    "Whether grey images get three channels: the means are of three, or the first convolution takes as many"
+    from torch import nn
+    if len(names_in(mean) if isinstance(mean, str) else mean)==3: return True
+    convolutions = (o for o in model.modules() if isinstance(o, nn.Conv2d))
+    first = next(convolutions, None)
+    return first is not None and first.in_channels==3
+
+_misfits = 'cannot be multiplied','channels','size mismatch','broadcast','input size'
+
+def with_shape(
+    why:str, # What a network said
+    shape:Sequence[int], # Of an image, `[c, h, w]`; empty where there are none
+) -> str: # The same where it has nothing to do with shapes
+    "An error of a network, with what images it got"
+    if not len(shape) or not any(k in why for k in _misfits): return why
+    grey = ', and three numbers for --mean and --std give it three channels' if shape[0]==1 else ''
+    return f'{why}; an image was {list(shape)}, channels first: --size N makes it N by N{grey}'
+
 def _torchvision(name, weights, norm):
     "A torchvision model behind the preprocessing `norm`, or else what its weights want"
     from torch import nn
     from torchvision.models import get_model_weights
+    from torchvision.transforms import v2
     from transfer_metrics.datasets.images import load_models
     pretrained = None if weights.lower()=='none' else weights
     model = load_models(name, weights=pretrained)[name.lower()]
-    if norm: return nn.Sequential(*norm, model)
+    if norm: return nn.Sequential(v2.RGB(), *norm, model)
     wanted = get_model_weights(name)[pretrained or 'DEFAULT']
-    return nn.Sequential(wanted.transforms(), model)
+    return nn.Sequential(v2.RGB(), wanted.transforms(), model)
 
 def _of_library(spec, weights, norm):
     "Name of a model of another library, and the model behind the preprocessing `norm`, or else what it wants itself"
     from torch import nn
+    from torchvision.transforms import v2
     from transfer_metrics.adapters import FromPixels, open_model
     adapted = open_model(spec, pretrained=weights.lower()!='none')
-    return adapted.name, nn.Sequential(*norm, adapted.model) if norm else FromPixels(adapted)
+    return adapted.name, nn.Sequential(v2.RGB(), *norm, adapted.model) if norm else FromPixels(adapted)
 
 def as_given(
     o:Any, # Options of a command
@@ -262,6 +286,8 @@ def classifiers(
         elif ':' in spec:
             where,*_ = spec.split('=')
             own = where.partition(':')[2]
-            models[apart.get(spec, own)] = nn.Sequential(*norm, own_model(spec, option))
+            model = own_model(spec, option)
+            channels = [v2.RGB()] if takes_colour(model, mean) else []
+            models[apart.get(spec, own)] = nn.Sequential(*channels, *norm, model)
         else: models[spec] = _torchvision(spec, weights, norm)
     return models

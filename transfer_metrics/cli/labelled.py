@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from ..checks import two_classes
 from .common import models_text, names_in, numbers_in, own_model
+from .common import takes_colour, with_shape
 from .amounts import image_counts
 from .inputs import one_way
 from .names import check_dataset, check_images, check_pixels, existing
@@ -69,12 +70,26 @@ class LabelledImages(NamedTuple):
         "How many images of each class there are, before they are drawn from"
         return image_counts(self.npy or self.images)
 
-    def transform(self) -> Any: # `None` for pixels in [0, 1] of images as they are
+    def channels(self,
+        colour:bool, # Whether the model takes three
+    ) -> list: # Transforms, none for images as they are
+        "What makes pictures grey or coloured for a model of one's own: grey ones stay grey unless it takes colour"
+        from torchvision.transforms import v2
+        from transfer_metrics.datasets.images import grey_pictures
+        place = Path(self.npy or self.images)
+        of_pictures = not self.dataset and place.is_dir() and not (place/'data.npy').is_file() # read as colour
+        if not of_pictures: return [v2.RGB()] if colour else []
+        return [v2.Grayscale()] if not colour and grey_pictures(place) else []
+
+    def transform(self,
+        colour:bool=False, # Whether the model takes three channels
+    ) -> Any: # `None` for pixels in [0, 1] of images as they are
         "What becomes of an image for a model of one's own"
-        if not (self.size or self.mean): return None
+        channels = self.channels(colour)
+        if not (channels or self.size or self.mean): return None
         import torch
         from torchvision.transforms import v2
-        steps:list[Any] = [v2.ToImage()]
+        steps:list[Any] = [*channels, v2.ToImage()]
         if self.size: steps += [v2.Resize(self.size, antialias=True), v2.CenterCrop(self.size)]
         steps.append(v2.ToDtype(torch.float32, scale=True))
         if self.mean: steps.append(v2.Normalize(numbers_in(self.mean, 'mean'), numbers_in(self.std, 'std')))
@@ -83,10 +98,12 @@ class LabelledImages(NamedTuple):
     def load(self,
         weights:Any, # torchvision weights, `None` for pixels in [0, 1]
         transform:Callable|None=None, # Applied to each image instead
+        model:Any=None, # One's own that looks at them, where there is neither
     ) -> Any: # A data set of `(image, class number)`
         "The images, preprocessed as `weights` want it"
         from transfer_metrics.datasets.images import array_images, load_dataset, load_images, load_npy
-        if weights is None and transform is None: transform = self.transform()
+        own = weights is None and transform is None
+        if own: transform = self.transform(model is not None and takes_colour(model, self.mean))
         options = dict(weights=weights, transform=transform, limit=self.limit or None, seed=self.seed)
         place = Path(self.npy or self.images)
         if self.dataset or not place.exists():
@@ -169,10 +186,14 @@ def _opened(spec, weights):
         raise
     except Exception as e: raise ValueError(f'--models {spec}: {error_text(e)}') from e
 
-def _plainer(e):
-    "An exception, in our words where pictures are not alike"
-    if 'stack expects each tensor to be equal size' not in str(e): return e
-    return ValueError('the images have different shapes; --size makes them alike')
+def _plainer(e, samples):
+    "An exception, in our words where pictures are not alike, and with their shape where that does not fit"
+    why = str(e)
+    if 'stack expects each tensor to be equal size' in why:
+        return ValueError('the images have different shapes; --size makes them alike')
+    x,_ = samples[0]
+    told = with_shape(why, getattr(x, 'shape', ()))
+    return e if told==why else type(e)(told)
 
 def _work(models, n, what):
     "How much there is to do"
@@ -211,7 +232,7 @@ def model_outputs(
         name,m,wanted = _opened(spec, weights)
         name = apart.get(spec, name)
         if sizes is not None: sizes |= _size_of(name, m)
-        samples = data.load(wanted, _as_it_is if hasattr(m, 'prepare') else None)
+        samples = data.load(wanted, _as_it_is if hasattr(m, 'prepare') else None, m)
         if not outs:
             counts = class_counts(samples)
             if counted is not None: counted(counts)
@@ -220,7 +241,7 @@ def model_outputs(
             for text in data.remarks(names, weights): found(text)
         try:
             with shared.turn(spec): outs[name] = _seen(name, m, samples, batch_size, store, **options)
-        except Exception as e: outs[name] = _plainer(e) # in its rows; the other models go on
+        except Exception as e: outs[name] = _plainer(e, samples) # in its rows; the other models go on
     return outs
 
 # %% ../../nbs/cli/14_labelled.ipynb #b0ed5ce8

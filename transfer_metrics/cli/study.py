@@ -16,14 +16,15 @@ from .amounts import check_classes, digits_counts, image_counts, label_counts, s
 from .answers import Answer, check_files
 from .arrays import given_arrays
 from .common import as_given, as_options, command, looked_at, models_text, names_in
-from .common import range_in
+from .common import range_in, with_shape
 from .inputs import check_enough, check_names, check_shrinkage, digits_models, score_names
 from .inputs import with_labels
 from .labelled import found_text, given_images
 from .names import check_choices, check_images, check_networks, check_pixels, check_saved
 from .names import existing
 from .plan import time_told
-from .study_data import check_methods, check_sources, own_data, study_data, study_images, study_scores
+from .study_data import check_methods, check_sources, own_data
+from .study_data import study_data, study_images, study_scores
 from .study_tables import show_study
 from .tables import told
 from .texts import check_texts, labelled_of
@@ -82,11 +83,13 @@ def _training(o):
     if o.lr: training['lr'] = o.lr
     return {k: training for k in ('fine_tune','from_scratch')}
 
-def _tell_errors(frame, options):
+def _tell_errors(frame, options, shape):
     "What could not be measured, on stderr; `ValueError` if no accuracy could be"
     bad = frame[frame.error!='']
     accuracies = frame[frame.kind=='accuracy'].error
-    if len(bad) and (accuracies!='').all(): raise ValueError(f'no accuracy could be measured: {accuracies.iloc[0]}')
+    if len(bad) and (accuracies!='').all():
+        why = with_shape(accuracies.iloc[0], shape)
+        raise ValueError(f'no accuracy could be measured: {why}')
     for r in bad.drop_duplicates(['model','metric','error']).itertuples():
         why = as_options(r.error, options)
         told(f'{r.model}, {r.metric}, {r.task}: {why}')
@@ -123,7 +126,8 @@ def _measure(experiment, o, plan, a):
     what = dict(test=m.test, methods=methods, metrics=scores, source_accuracy=accuracy, options=options)
     run = dict(store=o.store, device=o.device or None, batch_size=o.batch_size, progress=o.progress)
     with time_told(o.store): frame = study(experiment, sources, m.data, tasks, **what, **run)
-    _tell_errors(frame, a.options)
+    shape = m.data[0].shape[1:] if o.images else ()
+    _tell_errors(frame, a.options, shape)
     return frame
 
 # %% ../../nbs/cli/07_study.ipynb #fc69cd31

@@ -61,6 +61,7 @@ class LabelledTexts(NamedTuple):
     def load(self,
         weights:Any=None, # Of no use: a model prepares texts itself
         transform:Any=None, # The same
+        model:Any=None, # The same
     ) -> Any: # A data set of `(text, label)`
         "The texts, or a choice of them"
         import numpy as np

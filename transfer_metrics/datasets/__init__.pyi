@@ -19,6 +19,7 @@ from .folders import refuse_parts as refuse_parts
 from .folders import training_sizes as training_sizes
 from .images import array_images as array_images
 from .images import ArrayImages as ArrayImages
+from .images import grey_pictures as grey_pictures
 from .images import load_dataset as load_dataset
 from .images import load_images as load_images
 from .images import load_models as load_models
