@@ -394,6 +394,66 @@ def test_long_texts_are_told(tmp_path):
         outputs(adapted, (long, labels), **quiet)
     assert len([w for w in told if 'longer' in str(w.message)])==1
 
+def saved(folder, model, *beside):
+    "A folder as `save_pretrained` writes it, and the name of what is in it"
+    for part in (model, *beside): part.save_pretrained(folder)
+    return f'hf:{folder}'
+
+def word_tokenizer(**options):
+    "Words apart, between CLS and SEP, and no limit but that of the model"
+    tokenizers = pytest.importorskip('tokenizers')
+    transformers = pytest.importorskip('transformers')
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({k: i for i,k in enumerate(words)}, unk_token='[UNK]'))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made.post_processor = tokenizers.processors.TemplateProcessing(single='[CLS] $A [SEP]', special_tokens=[('[CLS]',2),('[SEP]',3)])
+    special = dict(unk_token='[UNK]', pad_token='[PAD]', eos_token='[SEP]')|options
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=made, **special)
+
+@pytest.mark.parametrize('kind', ['Bert','Roberta','GPT2','DebertaV2'])
+@pytest.mark.filterwarnings('ignore')
+def test_no_tokenizer_in_the_folder(tmp_path, kind):
+    "transformers 5 makes one in which every word is unknown, with the same features for every text"
+    transformers = pytest.importorskip('transformers')
+    own = _texts[kind] if kind in _without_width else transformer
+    config = getattr(transformers, f'{kind}Config')(vocab_size=19, **own)
+    name = saved(tmp_path, transformers.AutoModel.from_config(config))
+    with pytest.raises(ValueError, match='save .*beside the model, tokenizer.save_pretrained'): open_model(name)
+
+def test_no_image_processor_in_the_folder(tmp_path):
+    transformers = pytest.importorskip('transformers')
+    name = saved(tmp_path, transformers.ViTModel(transformers.ViTConfig(**transformer, **image)))
+    with pytest.raises(ValueError, match='has no image processor that can be read, save it beside the model'): open_model(name)
+
+_places = {'Roberta': {}, 'MPNet': {}, 'Longformer': dict(attention_window=8), 'IBert': {}, 'Data2VecText': {}, 'RobertaPreLayerNorm': {},
+           'Xmod': dict(languages=['en_XX'], default_language='en_XX')}
+
+@pytest.mark.parametrize('kind', ['Bert', *_places])
+@pytest.mark.filterwarnings('ignore')
+def test_longest_texts_that_fit(tmp_path, kind):
+    "Positions that begin behind that of padding leave two tokens less; whatever is cut, the model takes the rest"
+    transformers = pytest.importorskip('transformers')
+    config = getattr(transformers, f'{kind}Config')(vocab_size=len(words), max_position_embeddings=34, pad_token_id=1,
+                                                    **transformer, **_places.get(kind, {}))
+    model = transformers.AutoModel.from_config(config)
+    name = saved(tmp_path, model, word_tokenizer(pad_token='[UNK]'))
+    with pytest.warns(UserWarning, match=f'than the {32 if kind in _places else 34} tokens'):
+        o = outputs(name, (['a joy '*30, *reviews[1:]], labels), **quiet)
+    adapted = open_model(name)
+    assert adapted.prepare(['a joy '*30])['input_ids'].shape[1]==(32 if kind in _places else 34)
+    with torch.no_grad(): alone = model.eval()(**adapted.prepare([reviews[1]])).last_hidden_state.mean(1)
+    same(o.features[1:2], alone)
+
+@pytest.mark.filterwarnings('ignore')
+def test_texts_of_any_length(tmp_path):
+    "XLNet has no limit, and says so by a length of -1"
+    transformers = pytest.importorskip('transformers')
+    model = transformers.XLNetModel(transformers.XLNetConfig(vocab_size=len(words), **_texts['XLNet']))
+    name = saved(tmp_path, model, word_tokenizer(padding_side='left'))
+    o = outputs(name, (['a joy '*600, *reviews[1:]], labels), **quiet)
+    ids = open_model(name).prepare(['a joy '*600])
+    assert ids['input_ids'].shape[1]==1202
+    with torch.no_grad(): same(o.features[:1], model.eval()(**ids).last_hidden_state.mean(1))
+
 @pytest.mark.filterwarnings('ignore')
 def test_sentence_transformers(tmp_path):
     st = pytest.importorskip('sentence_transformers')

@@ -75,12 +75,33 @@ def _of_timm(name, pretrained):
     return Adapter(model, name, Stacked(transform), classes=classes)
 
 # %% ../nbs/27_libraries.ipynb #86e6a274
-def _longest(tokenizer, config):
-    "How many tokens a model takes"
-    places = getattr(config, 'max_position_embeddings', None) or getattr(config, 'n_positions', None) or 10**6
-    after_padding = config.model_type in ('roberta','xlm-roberta','camembert') # where their positions begin
-    offset = 2 if after_padding else 0
-    return min(int(tokenizer.model_max_length), places-offset)
+def _first_place(model):
+    "Position of the first token: behind that of padding, where padding has one, as in RoBERTa"
+    named = (m for k,m in model.named_modules() if k.rpartition('.')[2]=='position_embeddings')
+    padding = (getattr(m, 'padding_idx', None) for m in named)
+    return next((i+1 for i in padding if i is not None), 0)
+
+def _longest(tokenizer, config, first):
+    "How many tokens a model takes; without a limit, as in XLNet, very many"
+    named = (getattr(config, k, None) for k in ('max_position_embeddings','n_positions'))
+    places = next((n for n in named if n and n>0), 10**6)
+    return min(int(tokenizer.model_max_length), places-first)
+
+def _beside(name, load, what):
+    "What lies beside a model"
+    try: return load(name)
+    except (OSError,ValueError,TypeError) as e: # of no file
+        why = str(e).splitlines()[0]
+        raise ValueError(f'hf:{name} has no {what} that can be read, save it beside the model, '
+                         f'{what.split()[-1]}.save_pretrained({name!r}): {why}') from None
+
+def _tokenizer(transformers, name):
+    "The tokenizer of a model; transformers 5 makes one without words where there are no files"
+    made = _beside(name, transformers.AutoTokenizer.from_pretrained, 'tokenizer')
+    words = set(made.get_vocab()).difference(made.all_special_tokens)
+    if len(words)>1: return made
+    raise ValueError(f'the tokenizer of hf:{name} knows no words, as where its files are missing; save the tokenizer '
+                     f'beside the model, tokenizer.save_pretrained({name!r})')
 
 def _filling(tokenizer):
     "The token that fills up texts where there is none for that"
@@ -93,11 +114,12 @@ class Tokens:
     def __init__(self,
         tokenizer:Any, # Of the model
         config:Any, # Of the model
+        first:int=0, # Position of the first token
     ):
         if tokenizer.pad_token is None: tokenizer.pad_token = _filling(tokenizer)
         if getattr(config, 'pad_token_id', None) is None: config.pad_token_id = tokenizer.pad_token_id
         self.tokenizer = tokenizer
-        self.longest = _longest(tokenizer, config)
+        self.longest = _longest(tokenizer, config, first)
         self.told = False
 
     def __call__(self,
@@ -157,8 +179,8 @@ def _opened(transformers, name, pretrained):
     except (OSError,ValueError) as e: raise ValueError(f'hf:{name}: {str(e).splitlines()[0]}') from None
     model = _loaded(transformers, name, config, pretrained)
     sees = model.main_input_name=='pixel_values' or hasattr(model, 'get_image_features')
-    if sees: prepare = _processed(transformers.AutoImageProcessor.from_pretrained(name))
-    else: prepare = Tokens(transformers.AutoTokenizer.from_pretrained(name), model.config)
+    if sees: prepare = _processed(_beside(name, transformers.AutoImageProcessor.from_pretrained, 'image processor'))
+    else: prepare = Tokens(_tokenizer(transformers, name), model.config, _first_place(model))
     return Adapter(model, name, prepare, classes=_classes(config))
 
 # %% ../nbs/27_libraries.ipynb #a1322235
