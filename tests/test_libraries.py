@@ -454,6 +454,80 @@ def test_texts_of_any_length(tmp_path):
     assert ids['input_ids'].shape[1]==1202
     with torch.no_grad(): same(o.features[:1], model.eval()(**ids).last_hidden_state.mean(1))
 
+def small_pictures(n=6): return [Image.fromarray(x) for x in np.random.default_rng(0).integers(0, 256, (n,40,48,3), np.uint8)]
+
+_levit = dict(image_size=64, hidden_sizes=[16,32,48], num_attention_heads=[2,2,2], depths=[1,1,1], key_dim=[8,8,8])
+_perceiver = dict(num_latents=4, d_latents=16, num_blocks=1, num_self_attends_per_block=1, num_self_attention_heads=2,
+                  num_cross_attention_heads=1, image_size=32)
+
+@pytest.mark.parametrize('name,own', [('DeiTForImageClassificationWithTeacher', transformer|image), ('LevitForImageClassificationWithTeacher', _levit),
+                                      ('PerceiverForImageClassificationLearned', _perceiver), ('CLIPVisionModelWithProjection', transformer|image)])
+@pytest.mark.filterwarnings('ignore')
+def test_saved_classes_of_images(tmp_path, name, own):
+    "The class that was saved is built, with its heads and its projection, whatever its name ends in"
+    transformers = pytest.importorskip('transformers')
+    made = getattr(transformers, name)
+    more = dict(projection_dim=12) if 'Projection' in name else dict(num_labels=3)
+    model = made(made.config_class(**own, **more)).eval()
+    processor = transformers.ViTImageProcessor(size=dict.fromkeys(('height','width'), own['image_size']))
+    by_name = open_model(saved(tmp_path, model, processor))
+    assert type(by_name.model) is made
+    o = outputs(by_name, (small_pictures(), labels), **quiet)
+    with torch.no_grad(): expected = model(processor(small_pictures(), return_tensors='pt')['pixel_values'])
+    if 'Projection' in name: return same(o.features, expected.image_embeds)
+    same(o.logits, expected.logits)
+    untrained = open_model(f'hf:{tmp_path}', pretrained=False)
+    assert type(untrained.model) is made
+
+@pytest.mark.filterwarnings('ignore')
+def test_saved_classes_of_texts(tmp_path):
+    "A projection, and the encoder of T5 and mT5, however they were saved; Bart's decoder reads the text by itself"
+    transformers = pytest.importorskip('transformers')
+    two = dict(vocab_size=len(words), pad_token_id=0, eos_token_id=3, decoder_start_token_id=0)
+    t5 = dict(d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2, **two)
+    bart = dict.fromkeys(('encoder_layers','decoder_layers','encoder_attention_heads','decoder_attention_heads'), 2)
+    bart = dict(d_model=16, encoder_ffn_dim=32, decoder_ffn_dim=32, bos_token_id=2, **bart, **two)
+    clip = dict(**transformer, vocab_size=len(words), bos_token_id=2, eos_token_id=3, pad_token_id=0, projection_dim=12)
+    def tokens(encoder, ids):
+        hidden,mask = encoder(**ids).last_hidden_state,ids['attention_mask'][...,None]
+        return (hidden*mask).sum(1)/mask.sum(1)
+    def of_encoder(model, ids): return tokens(model.get_encoder(), ids)
+    kinds = {'T5EncoderModel': (t5, tokens), 'MT5EncoderModel': (t5, tokens), 'T5ForConditionalGeneration': (t5, of_encoder),
+             'T5Model': (t5, of_encoder), 'BartForConditionalGeneration': (bart, lambda m, ids: tokens(m.model, ids)),
+             'CLIPTextModelWithProjection': (clip, lambda m, ids: m(**ids).text_embeds)}
+    for name,(own,expected) in kinds.items():
+        made = getattr(transformers, name)
+        model = made(made.config_class(**own)).eval()
+        by_name = saved(tmp_path/name, model, word_tokenizer())
+        ids = word_tokenizer()(reviews, padding=True, return_tensors='pt')
+        ids.pop('token_type_ids', None)
+        o = outputs(by_name, (reviews, labels), **quiet)
+        with torch.no_grad(): same(o.features, expected(model, ids))
+        assert o.logits is None
+
+@pytest.mark.filterwarnings('ignore')
+def test_patches_that_count(tmp_path):
+    "SigLIP 2 keeps the shape of a picture: its processor says which patches are pictures, and the mean is of these"
+    transformers = pytest.importorskip('transformers')
+    if not hasattr(transformers, 'Siglip2Model'): pytest.skip(f'transformers {transformers.__version__} has no SigLIP 2')
+    text = dict(**transformer, vocab_size=50, max_position_embeddings=16, projection_size=16)
+    config = transformers.Siglip2Config(vision_config=dict(**transformer, patch_size=8, num_patches=16), text_config=text)
+    model = transformers.Siglip2Model(config).eval()
+    processor = transformers.Siglip2ImageProcessor(patch_size=8, max_num_patches=16)
+    name = saved(tmp_path, model, processor)
+    pictures = [x.resize((40+8*i, 60)) for i,x in enumerate(small_pictures())]
+    batch = processor(pictures, return_tensors='pt')
+    with torch.no_grad(): features = model.get_image_features(**batch)
+    o = outputs(name, (pictures, labels), **quiet)
+    same(o.features, getattr(features, 'pooler_output', features))
+    mask = batch['pixel_attention_mask']
+    assert (mask==0).any()
+    with torch.no_grad(): tokens = model.vision_model(batch['pixel_values'], mask, batch['spatial_shapes']).last_hidden_state
+    o = outputs(name, (pictures, labels), pooling='mean', batch_size=4, **quiet)
+    same(o.features, (tokens*mask[...,None]).sum(1)/mask.sum(1, keepdim=True))
+    scores = tm.score_models({'a': name, 'b': name}, (pictures*3, labels*3), ['logme'], progress=False)
+    assert (scores.error=='').all() and scores.value[0]==scores.value[1]
+
 @pytest.mark.filterwarnings('ignore')
 def test_sentence_transformers(tmp_path):
     st = pytest.importorskip('sentence_transformers')

@@ -28,6 +28,7 @@ from .items import columns_in, items_of
 from .model_names import check_library, library_of, meant_library, short_name
 from .paths import present
 from .reading import call_with
+from .running import moved
 from .samples import Samples
 
 # %% ../nbs/26_adapters.ipynb #35163e78
@@ -60,7 +61,7 @@ def _tell_pixels(x, prepare):
     if not isinstance(x, Tensor) or x.ndim!=4 or x.amin()<0 or x.amax()>1: return
     from PIL import Image
     black = prepare([Image.new('RGB', (8,8))])
-    if black.amin()>=0: return
+    if not isinstance(black, Tensor) or black.amin()>=0: return
     warnings.warn('the images are numbers in [0, 1], and go to the model as they are, but it prepares pictures in '
                   'another way: pass pictures or bytes, load_images(folder, transform=lambda picture: picture)',
                   stacklevel=2)
@@ -232,7 +233,7 @@ class FromPixels(nn.Module):
         pictures = (x*255).round().clamp(0, 255).to('cpu', torch.uint8)
         inputs = self.adapted.prepare([_picture(p) for p in pictures]) if self.adapted.prepare else x
         run = self.adapted.forward or call_with
-        return run(self.model, (inputs.to(x.device),))
+        return run(self.model, (moved(inputs, x.device),))
 
 def adapt(
     model:Any, # A network, `Adapter`, or a name

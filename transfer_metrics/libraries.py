@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from inspect import signature
 from pathlib import Path
 from typing import Any
 from torch import Tensor, nn
@@ -145,22 +146,40 @@ class Tokens:
         warnings.warn(f'{n} of the first {len(whole)} texts are longer than the {self.longest} tokens that the model '
                       'takes, and are cut', stacklevel=2)
 
-def _processed(processor):
-    "What an image processor makes of pictures"
+def _processed(processor, model):
+    "What an image processor makes of pictures, as far as the model takes it: pixels, or also which of them count"
+    takes = signature(getattr(model, 'get_image_features', model.forward)).parameters
     def pixels(pictures):
         need_pictures(pictures)
-        return processor(pictures, return_tensors='pt')['pixel_values']
+        made = processor(pictures, return_tensors='pt')
+        taken = {k: v for k,v in made.items() if k in takes}
+        return taken if len(taken)>1 else made['pixel_values']
     return pixels
 
-_auto = {'ForSequenceClassification': 'AutoModelForSequenceClassification',
-         'ForImageClassification': 'AutoModelForImageClassification'}
+_own = re.compile(r'For(Sequence|Image)Classification|WithProjection$|Encoder(Model)?$') # what `AutoModel` is without
 
 def _loaded(transformers, name, config, pretrained):
-    "The network that was saved, or one of its kind"
+    "The network that was saved, or what it was made on where its head is for something else"
     architecture = (config.architectures or [''])[0]
-    kinds = [kind for end,kind in _auto.items() if architecture.endswith(end)]
-    auto = getattr(transformers, kinds[0] if kinds else 'AutoModel')
+    found = _own.search(architecture)
+    own = getattr(transformers, architecture, None) if found else None
+    if own: return own.from_pretrained(name) if pretrained else own(config)
+    task = found[0] if found and found[1] else ''
+    auto = getattr(transformers, f'AutoModel{task}')
     return auto.from_pretrained(name) if pretrained else auto.from_config(config)
+
+def _sees(model):
+    "Whether a model takes pictures"
+    named = 'ForImageClassification' in type(model).__name__
+    return named or model.main_input_name=='pixel_values' or hasattr(model, 'get_image_features')
+
+_repeating = {'bart','mbart','mvp','plbart','led','bigbird_pegasus','fsmt'} # whose decoder reads the text by itself
+
+def _reading(model):
+    "The part of a model that reads texts: the encoder, where the decoder waits for another text"
+    config = model.config
+    waits = getattr(config, 'is_encoder_decoder', False) and config.model_type not in _repeating
+    return model.get_encoder() if waits and not _own.search(type(model).__name__) else model
 
 def _of_hugging_face(name, pretrained):
     import transformers
@@ -178,9 +197,11 @@ def _opened(transformers, name, pretrained):
     try: config = transformers.AutoConfig.from_pretrained(name)
     except (OSError,ValueError) as e: raise ValueError(f'hf:{name}: {str(e).splitlines()[0]}') from None
     model = _loaded(transformers, name, config, pretrained)
-    sees = model.main_input_name=='pixel_values' or hasattr(model, 'get_image_features')
-    if sees: prepare = _processed(_beside(name, transformers.AutoImageProcessor.from_pretrained, 'image processor'))
-    else: prepare = Tokens(_tokenizer(transformers, name), model.config, _first_place(model))
+    if _sees(model):
+        processor = _beside(name, transformers.AutoImageProcessor.from_pretrained, 'image processor')
+        return Adapter(model, name, _processed(processor, model), classes=_classes(config))
+    model = _reading(model)
+    prepare = Tokens(_tokenizer(transformers, name), model.config, _first_place(model))
     return Adapter(model, name, prepare, classes=_classes(config))
 
 # %% ../nbs/27_libraries.ipynb #a1322235

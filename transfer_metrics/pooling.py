@@ -112,7 +112,7 @@ def mask_of(
     "The attention mask in a batch: a mapping, or a tuple that begins with one"
     if isinstance(batch, (tuple,list)) and batch: batch = batch[0]
     if not isinstance(batch, Mapping): return None
-    mask = batch.get('attention_mask')
+    mask = batch.get('attention_mask', batch.get('pixel_attention_mask'))
     return mask if isinstance(mask, Tensor) and mask.ndim==2 else None
 
 def n_prefix_of(
