@@ -17,6 +17,7 @@ import transfer_metrics as tm
 from transfer_metrics.adapters import open_model
 from transfer_metrics.class_names import class_outputs, named_outputs
 from transfer_metrics.cli.main import main
+from transfer_metrics.libraries import sentence_encoder
 from transfer_metrics.models import outputs
 
 quiet = dict(progress=False)
@@ -542,6 +543,34 @@ def test_sentence_transformers(tmp_path):
     model.save(str(tmp_path/'saved'))
     again = outputs(f'sentence-transformers:{tmp_path/"saved"}', (reviews, labels), **quiet)
     same(again.features, expected)
+
+@pytest.mark.parametrize('own', [dict(prompts=dict(q='the film '), default_prompt_name='q'), dict(truncate_dim=4), {}])
+@pytest.mark.filterwarnings('ignore')
+def test_encode(tmp_path, own):
+    "With a prompt by default, left out of the mean or not, a width of its own, and texts that are cut, which is said once"
+    st = pytest.importorskip('sentence_transformers')
+    try: from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    except ImportError: from sentence_transformers.models import Pooling, Transformer
+    bert = Transformer(tiny_bert(tmp_path/'bert'), max_seq_length=6)
+    for i,inside in enumerate([True,False]):
+        model = st.SentenceTransformer(modules=[bert, Pooling(16, include_prompt=inside)], device='cpu', **own)
+        model.save(str(tmp_path/f'{i}'))
+        texts = [*reviews[:5], 'a joy '*9]
+        expected = torch.from_numpy(model.encode(texts, convert_to_numpy=True))
+        again = st.SentenceTransformer(str(tmp_path/f'{i}'), device='cpu')
+        of_folder = torch.from_numpy(again.encode(texts, convert_to_numpy=True))
+        for given,right in (model, expected),(f'sentence-transformers:{tmp_path/str(i)}', of_folder):
+            with pytest.warns(UserWarning, match='of the first 6 texts are longer than the 6 tokens'):
+                o = outputs(given, (texts, labels), **quiet)
+            same(o.features, right)
+        older = type('Older', (), dict(prompts=model.prompts, default_prompt_name=model.default_prompt_name, tokenizer=model.tokenizer,
+                                       max_seq_length=6, tokenize=staticmethod(model.preprocess)))()
+        made = sentence_encoder(older).prepare(texts)
+        with torch.no_grad(): z = model(made)['sentence_embedding']
+        same(z[:,:own.get('truncate_dim', 16)], expected)
+    pairs = list(zip(reviews, reviews[::-1], strict=True))
+    with pytest.warns(UserWarning, match='are cut'): o = outputs(model, (pairs, labels), **quiet)
+    same(o.features, torch.from_numpy(model.encode(pairs, convert_to_numpy=True)))
 
 @pytest.mark.filterwarnings('ignore')
 def test_datasets():

@@ -92,15 +92,13 @@ def _beside(name, load, what):
     "What lies beside a model"
     try: return load(name)
     except (OSError,ValueError,TypeError) as e: # of no file
-        why = str(e).splitlines()[0]
-        raise ValueError(f'hf:{name} has no {what} that can be read, save it beside the model, '
-                         f'{what.split()[-1]}.save_pretrained({name!r}): {why}') from None
+        mend = f'save it beside the model, {what.split()[-1]}.save_pretrained({name!r})'
+        raise ValueError(f'hf:{name} has no {what} that can be read, {mend}: {str(e).splitlines()[0]}') from None
 
 def _tokenizer(transformers, name):
     "The tokenizer of a model; transformers 5 makes one without words where there are no files"
     made = _beside(name, transformers.AutoTokenizer.from_pretrained, 'tokenizer')
-    words = set(made.get_vocab()).difference(made.all_special_tokens)
-    if len(words)>1: return made
+    if len(set(made.get_vocab()).difference(made.all_special_tokens))>1: return made
     raise ValueError(f'the tokenizer of hf:{name} knows no words, as where its files are missing; save the tokenizer '
                      f'beside the model, tokenizer.save_pretrained({name!r})')
 
@@ -110,7 +108,23 @@ def _filling(tokenizer):
     raise ValueError('the tokenizer must have a padding or an end token to make batches, it has neither: '
                      "tokenizer.add_special_tokens({'pad_token': '[PAD]'}), and save it beside the model")
 
-class Tokens:
+def _columns(texts):
+    "Texts as one column, pairs as two"
+    of_pairs = not isinstance(texts[0], str)
+    return [list(column) for column in zip(*texts, strict=True)] if of_pairs else [list(texts)]
+
+class _Tells:
+    "Says once that texts were cut"
+    told = False
+    def tell(self, ids, columns, tokenizer, longest):
+        if self.told or ids.ndim!=2 or ids.shape[1]<longest: return
+        whole = tokenizer(*columns, verbose=False)['input_ids']
+        n = sum(len(o)>longest for o in whole)
+        self.told = n>0
+        if n: warnings.warn(f'{n} of the first {len(whole)} texts are longer than the {longest} tokens that the model '
+                            'takes, and are cut', stacklevel=2)
+
+class Tokens(_Tells):
     "Texts, or pairs of texts, as a batch of a Hugging Face model"
     def __init__(self,
         tokenizer:Any, # Of the model
@@ -121,7 +135,6 @@ class Tokens:
         if getattr(config, 'pad_token_id', None) is None: config.pad_token_id = tokenizer.pad_token_id
         self.tokenizer = tokenizer
         self.longest = _longest(tokenizer, config, first)
-        self.told = False
 
     def __call__(self,
         texts:list, # Strings, or pairs of strings
@@ -130,21 +143,10 @@ class Tokens:
         if not isinstance(texts[0], (str,tuple,list)):
             raise ValueError(f'the model takes texts, got {type(texts[0]).__name__}; pictures are for one that has an '
                              'image processor, such as hf:facebook/dinov2-small')
-        of_pairs = not isinstance(texts[0], str)
-        columns = [list(column) for column in zip(*texts, strict=True)] if of_pairs else [list(texts)]
+        columns = _columns(texts)
         ids = self.tokenizer(*columns, padding=True, truncation=True, max_length=self.longest, return_tensors='pt')
-        if ids['input_ids'].shape[1]==self.longest: self._tell(columns)
+        self.tell(ids['input_ids'], columns, self.tokenizer, self.longest)
         return ids
-
-    def _tell(self, columns):
-        "Say once that texts were cut"
-        if self.told: return
-        whole = self.tokenizer(*columns, verbose=False)['input_ids']
-        n = sum(len(o)>self.longest for o in whole)
-        if not n: return
-        self.told = True
-        warnings.warn(f'{n} of the first {len(whole)} texts are longer than the {self.longest} tokens that the model '
-                      'takes, and are cut', stacklevel=2)
 
 def _processed(processor, model):
     "What an image processor makes of pictures, as far as the model takes it: pixels, or also which of them count"
@@ -170,15 +172,14 @@ def _loaded(transformers, name, config, pretrained):
 
 def _sees(model):
     "Whether a model takes pictures"
-    named = 'ForImageClassification' in type(model).__name__
-    return named or model.main_input_name=='pixel_values' or hasattr(model, 'get_image_features')
+    if model.main_input_name=='pixel_values' or hasattr(model, 'get_image_features'): return True
+    return 'ForImageClassification' in type(model).__name__
 
 _repeating = {'bart','mbart','mvp','plbart','led','bigbird_pegasus','fsmt'} # whose decoder reads the text by itself
 
 def _reading(model):
     "The part of a model that reads texts: the encoder, where the decoder waits for another text"
-    config = model.config
-    waits = getattr(config, 'is_encoder_decoder', False) and config.model_type not in _repeating
+    waits = getattr(model.config, 'is_encoder_decoder', False) and model.config.model_type not in _repeating
     return model.get_encoder() if waits and not _own.search(type(model).__name__) else model
 
 def _of_hugging_face(name, pretrained):
@@ -247,15 +248,43 @@ class ZeroShot(nn.Module):
 def _sentences(model, batch):
     "Embeddings of sentences"
     inputs = batch[0] if isinstance(batch, (tuple,list)) else batch
-    return {'sentence_embedding': model(dict(inputs))['sentence_embedding']}
+    embedded = model(dict(inputs))['sentence_embedding']
+    wanted = getattr(model, 'truncate_dim', None) # as of `encode`
+    return {'sentence_embedding': embedded[...,:wanted] if wanted else embedded}
+
+def _behind(prompt, text):
+    "A text, or a pair, behind what is put before it"
+    if isinstance(text, (tuple,list)): return (prompt+text[0], *text[1:])
+    return prompt+text if isinstance(text, str) else text
+
+class _Sentences(_Tells):
+    "Texts as `encode` prepares them: behind the prompt that the encoder has by default"
+    def __init__(self, model): self.model = model
+    def __call__(self, texts):
+        model = self.model
+        name = getattr(model, 'default_prompt_name', None)
+        prompt = model.prompts.get(name) if name else None
+        behind = [_behind(prompt, text) for text in texts] if prompt else texts
+        if hasattr(model, 'preprocess'): made = model.preprocess(texts, prompt=prompt)
+        else: made = self.tokenized(behind, prompt)
+        ids,tokenizer = made.get('input_ids'),getattr(model, 'tokenizer', None)
+        longest = getattr(model, 'max_seq_length', None)
+        counted = isinstance(ids, Tensor) and callable(tokenizer)
+        if counted and longest: self.tell(ids, _columns(behind), tokenizer, longest)
+        return made
+
+    def tokenized(self, behind, prompt):
+        "Before version 6: texts behind their prompt, whose length the pooling asks for"
+        if not prompt: return self.model.tokenize(behind)
+        ids = self.model.tokenize([prompt])['input_ids']
+        return dict(self.model.tokenize(behind), prompt_length=ids.shape[-1]-1)
 
 def sentence_encoder(
     model:nn.Module, # A `SentenceTransformer`
     name:str='', # What tables call it
 ) -> Adapter: # With its own tokenizer
     "A sentence encoder as one that takes texts"
-    tokenize:Any = getattr(model, 'preprocess', None) or getattr(model, 'tokenize', None)
-    return Adapter(model, name, tokenize, _sentences)
+    return Adapter(model, name, _Sentences(model), _sentences)
 
 def _of_sentence_transformers(name, pretrained):
     from sentence_transformers import SentenceTransformer
