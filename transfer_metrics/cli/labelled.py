@@ -186,13 +186,17 @@ def _opened(spec, weights):
         raise
     except Exception as e: raise ValueError(f'--models {spec}: {error_text(e)}') from e
 
+def _shape_of(samples):
+    "Shape of the first image, empty where it cannot be read"
+    try: return samples[0][0].shape
+    except Exception: return ()
+
 def _plainer(e, samples):
     "An exception, in our words where pictures are not alike, and with their shape where that does not fit"
     why = str(e)
     if 'stack expects each tensor to be equal size' in why:
         return ValueError('the images have different shapes; --size makes them alike')
-    x,_ = samples[0]
-    told = with_shape(why, getattr(x, 'shape', ()))
+    told = with_shape(why, _shape_of(samples))
     return e if told==why else type(e)(told)
 
 def _work(models, n, what):
