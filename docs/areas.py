@@ -93,7 +93,8 @@ inner = {
     *(f'cli/{o}' for o in ('02_common', '08_tables', '09_answers', '10_report', '11_words', '12_study_words', '13_inputs',
                            '14_labelled', '15_parser', '16_study_tables', '18_plan', '19_names', '20_intervals',
                            '22_amounts', '23_study_data', '24_spreadsheets', '25_config', '26_texts',
-                           '27_arrays', '28_answered', '29_known_and_new')),
+                           '27_arrays', '28_answered', '29_known_and_new', '30_curve_tables',
+                           '31_savings')),
 }
 
 # How readers call what is on a page, where its title says it in other words: for the search

@@ -321,6 +321,9 @@ def test_compare_refuses():
     from transfer_metrics.learning_curves.compare import plot_transfer
     with pytest.raises(ValueError, match=r'`transfer` must be a Curve\(n, perf\), got float'): compare_curves(base, .5)
     with pytest.raises(ValueError, match=r'leave out each\(\)'): compare_curves(base.each(), transfer)
+    wrong = dict(n_boot=-1, coverage=95, seed=-1, resample='rows', interval='t', pared=True)
+    for k,v in wrong.items(): # also where one run a side leaves nothing to resample
+        with pytest.raises(ValueError, match=k): compare_curves(base, transfer, **{k: v})
     with pytest.raises(ValueError, match="the same direction, got 'max' and 'min'"): plot_transfer(base, Curve([0,10], [2.,1.], direction='min'))
     with pytest.raises(ValueError, match=r'`coverage` must be a number in \(0, 1\), got 95'): plot_transfer(base, transfer, coverage=95)
 

@@ -32,7 +32,10 @@ def arrays(tmp_path_factory):
     pd.DataFrame(dict(label=y)).to_csv(d/'y.csv', index=False)
     (d/'noise.csv').write_bytes(b'\xff\xfe\x00'*9)
     rows = [dict(train_size=n, accuracy=.5+k/5+n/1000, init=name) for name,k in (('scratch',0),('pretrained',1)) for n in (0,50,100,200)]
-    pd.DataFrame(rows).to_csv(d/'curves.csv', index=False)
+    frame = pd.DataFrame(rows)
+    frame.to_csv(d/'curves.csv', index=False)
+    frame.assign(init=frame.init.where(~frame.index.isin([0,2]))).to_csv(d/'gaps.csv', index=False)
+    frame[frame.train_size==50].to_csv(d/'once.csv', index=False)
     return d
 
 def run(line, width=80): return run_args(*line.split(), width=width)
@@ -142,6 +145,11 @@ refused = {
     'rank --report {d}/report.txt': '--report must name a file that ends in .html',
     'rank --imges x': 'did you mean --images?',
     'curves {d}/curves.csv': '--by',
+    'curves --n train_size': '--n train_size is for a file of your own',
+    'curves {d}/curves.xlsx --by init': 'save its sheet as CSV UTF-8',
+    'curves {d}/curves.csv --n train_size --perf accuracy --by init --run init': '--run and --by must name different columns',
+    'curves {d}/gaps.csv --n train_size --perf accuracy --by init': 'gaps.csv: column init must have a value in every row, it has none in lines 2 and 4',
+    'curves {d}/once.csv --n train_size --perf accuracy --by init': 'scratch has a single size, n = 50',
     'loss-data --whiten grey': '--whiten must be',
     'loss-data --features {d}/good.npy': '--labels',
     'loss-data --images {d}': '--models goes with one of --images, --dataset, --npy and --texts',
@@ -482,6 +490,30 @@ def test_messages_name_options(arrays):
     assert '--start first' in err
     status,_,err = run(f'{line} --start first')
     assert (status,err)==(0,'')
+
+@pytest.mark.filterwarnings('default')
+def test_grids_and_pairs(arrays, tmp_path):
+    "At which sizes curves are compared, what is left out, and whether runs are pairs, is said and kept"
+    frame = pd.concat([pd.read_csv(arrays/'curves.csv').assign(seed=k) for k in range(3)])
+    frame['accuracy'] += frame.seed/100
+    table = tmp_path/'grids.csv'
+    line = f'curves {table} --n train_size --perf accuracy --by init --run seed --n-boot 50 --no-progress --json {tmp_path}/c.json'
+    def said(rows):
+        rows.to_csv(table, index=False)
+        status,out,_ = run(line)
+        assert status==0
+        return ' '.join(out.split()),json.loads((tmp_path/'c.json').read_text())
+    out,_ = said(frame)
+    assert 'It starts better by 0.200' in out and 'first size' not in out and '3 and 3 runs, paired by seed;' in out
+    mine = frame.init=='pretrained'
+    out,kept = said(frame[~mine|(frame.train_size>0)&((frame.seed!=2)|(frame.train_size<200))])
+    assert '(n = 50 with transfer, 0 without)' in out and '(n = 100 with transfer, 200 without)' in out
+    assert 'pretrained: n = 200 is left out, for seed 2 was not measured there' in kept['notes']
+    assert 'n = 0 and 200 were measured for scratch only' in kept['notes']
+    out,_ = said(frame[frame.train_size>0])
+    assert '(n = 50, the first size)' in out
+    out,_ = said(frame.assign(seed=frame.seed+mine))
+    assert '3 and 3 runs, each side resampled by itself, for they differ in seed;' in out
 
 @pytest.mark.filterwarnings('default')
 def test_warnings_stand_in_files(arrays, tmp_path):

@@ -12,121 +12,19 @@ import math
 from functools import partial
 from shlex import quote
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 from fastcore.meta import delegates
 from ..checks import number, one_of, whole
 from .answers import Answer
-from .common import command, names_in
+from .common import as_given, command, names_in
+from .curve_tables import Pair, check_roles, curve_formats, curve_pair, read_sides
 from .inputs import check_file, metric_args
 from .spreadsheets import read_table
-from .words import estimate_text, saving_words
+from .savings import saving_words
+from .words import estimate_text
 from ..phrases import amount
 
 # %% ../../nbs/cli/04_curves.ipynb #d27f3a22
-_formats = '.csv','.parquet'
-
-def _check_columns(frame, names, path):
-    "Refuse a table that lacks a column"
-    missing = [k for k in names if k not in frame]
-    if not missing: return
-    there = ', '.join(map(str, frame.columns))
-    raise ValueError(f'{path} must have the columns {", ".join(names)}; it lacks {", ".join(missing)}, it has {there} '
-                     '(--n, --perf and --run name them)')
-
-class _Side(NamedTuple):
-    "Learning without transfer, or with it"
-    name:str # what it is called
-    frame:Any # a row a measurement
-    perf:str # column of performance
-
-def _two_columns(frame, n, names, path):
-    "The sides of a wide table, which has a column of performance for each"
-    _check_columns(frame, [n, *names], path)
-    return [_Side(k, frame.drop(columns=[o for o in names if o!=k]), k) for k in names]
-
-_anew = ('scratch','from scratch','base','baseline','random','random init','none','no','no transfer','without','false',
-    '0')
-
-def _begins_anew(values):
-    "Which of two values is learning without transfer: by its name, else the first"
-    named = [o for o in values if o.lower().replace('_', ' ').replace('-', ' ') in _anew]
-    return named[0] if len(named)==1 else values[0]
-
-def _two_values(frame, o):
-    "The sides of a long table, told apart by a column"
-    _check_columns(frame, [o.by, o.n, o.perf], o.base)
-    told = frame[o.by].astype(str)
-    values = list(dict.fromkeys(told))
-    if len(values)!=2:
-        shown = ', '.join(values[:8])
-        raise ValueError(f'--by {o.by} must have two values, without and with transfer, got {len(values)}: {shown}')
-    first = o.without or _begins_anew(values)
-    one_of(first, '--without', values)
-    ordered = sorted(values, key=lambda v: v!=first)
-    return [_Side(k, frame[told==k].drop(columns=o.by), o.perf) for k in ordered]
-
-def _sides(o):
-    "The rows without and with transfer, from one file or two"
-    frame = read_table(o.base)
-    names = names_in(o.perf)
-    if o.by: found = _two_values(frame, o)
-    elif not o.transfer: found = _two_columns(frame, o.n, names, o.base)
-    else: found = [_Side(str(o.base), frame, o.perf), _Side(str(o.transfer), read_table(o.transfer), o.perf)]
-    needed = [o.n, *([o.run] if o.run else [])]
-    for side in found: _check_columns(side.frame, [*needed, side.perf], o.transfer if side.name==o.transfer else o.base)
-    return [_measured(side, o.n) for side in found]
-
-def _measured(side, n):
-    "A side with numbers for sizes and performance, without the rows that lack one"
-    import pandas as pd
-    numbers = {}
-    for k in (n,side.perf):
-        column = side.frame[k]
-        numbers[k] = pd.to_numeric(column, errors='coerce')
-        words = column[numbers[k].isna() & column.notna()]
-        if len(words): raise ValueError(f'{side.name}: column {k} must hold numbers, got {words.iloc[0]!r} in line '
-                                        f'{words.index[0]+2}')
-    return side._replace(frame=side.frame.assign(**numbers))
-
-def _complete(side, n, a):
-    "A side without the rows that lack a number, which is said"
-    there = side.frame.dropna(subset=[n, side.perf])
-    missing = len(side.frame)-len(there)
-    if missing: a.found(f'{side.name}: {missing} of {len(side.frame)} rows lack a number in {n} or {side.perf}, and '
-                        'are left out')
-    return side._replace(frame=there)
-
-def _tell_repeated(side, n, run, a):
-    "Say that rows of the same size and run are averaged, where runs are told apart by a column"
-    again = int(side.frame.duplicated([n,run]).sum()) if run else 0
-    rows = f'{again} row{"s repeat" if again>1 else " repeats"}'
-    if again: a.found(f'{side.name}: {rows} {n} and {run} of another; such rows are averaged')
-
-def _run_column(side, n, run):
-    "The column that tells runs apart, or `None`; and one that would, where none was named"
-    frame = side.frame
-    if run: return run,''
-    if 'run' in frame: return 'run',''
-    if not frame[n].duplicated().any(): return None,''
-    others = [k for k in frame if k not in (n,side.perf)]
-    apart = [k for k in others if not frame.duplicated([n,k]).any() and frame[k].nunique()<len(frame)]
-    return None,(apart[0] if apart else '')
-
-def _curves(sides, o, a):
-    "The two curves, and a column that tells their runs apart if none was named"
-    from transfer_metrics.learning_curves.curve import Curve
-    curves = []
-    hint = ''
-    for side in sides:
-        side = _complete(side, o.n, a)
-        column,hint = _run_column(side, o.n, o.run)
-        _tell_repeated(side, o.n, column, a)
-        options = dict(direction=o.direction, start=o.start)
-        curves.append(Curve.from_frame(side.frame, n=o.n, perf=side.perf, run=column, **options))
-    if hint: a.found(f'Rows of the same {o.n} are averaged to one run; --run {hint}, which tells them apart, gives '
-                     'intervals')
-    return curves,hint
-
 def _found(curves, names):
     "What the data hold"
     sides = [f'{name}: {amount(len(c.runs), "run")}, n {c.n[0]:g} to {c.n[-1]:g}'
@@ -146,13 +44,13 @@ def _shown(table):
     shown = table.assign(value=text)[['metric','value','unit']]
     return shown.set_index('metric').rename_axis(None)
 
-def _show(a, table, coverage, embedded):
-    "The table with its notes"
+def _show(a, table, coverage, embedded, notes):
+    "The table with its notes, those of sizes first"
     common,own = _common_reasons(table)
     what = 'What transfer gives on noisy digits' if embedded else 'What transfer gives'
     ends = f', with {100*coverage:g} % intervals' if table.lo.notna().any() else ''
     a.table(f'{what}{ends}', _shown(table))
-    for text in common: a.note(text)
+    for text in (*notes, *common): a.note(text)
     for name,text in zip(table.metric, own, strict=True):
         if text: a.note(f'{name}: {text}')
     infinite = _open_ends(table)
@@ -160,8 +58,9 @@ def _show(a, table, coverage, embedded):
 
 # %% ../../nbs/cli/04_curves.ipynb #97ee74d3
 _reading = """Average relative reduction is the headline: the share of the data that transfer saves, averaged over all \
-levels of performance that the two curves cover; 0.86 means that 14 labels do what 100 did. Jumpstart is the head \
-start before any data, asymptotic advantage the difference at the end. Intervals resample the runs."""
+levels of performance that the two curves cover; 0.86 means that 14 labels do what 100 did. Jumpstart is the \
+difference at the first sizes, a head start before any data where these are 0, asymptotic advantage the difference \
+at the last. Intervals resample the runs."""
 
 _choices = dict(direction=('max','min'), start=('zero','first'))
 
@@ -172,10 +71,13 @@ def _check(o):
     if o.transfer and not o.base: raise ValueError('give the file of learning without transfer as well')
     for k,among in _choices.items():
         one_of(getattr(o, k), f'--{k}', among)
-    for path in filter(None, (o.base,o.transfer)): check_file(path, '', _formats)
+    given = as_given(o, _kept)
+    if given and not o.base: raise ValueError(f'{given} is for a file of your own: name it, or leave the options out')
+    for path in filter(None, (o.base,o.transfer)): check_file(path, '', curve_formats)
     two = len(names_in(o.perf))==2
-    if o.by and (o.transfer or two or not o.base): raise ValueError('--by is for one file with both curves in a column')
-    if two and (o.transfer or not o.base): raise ValueError('two columns of --perf are for one file with both curves')
+    if o.by and (o.transfer or two): raise ValueError('--by is for one file with both curves in a column')
+    if two and o.transfer: raise ValueError('two columns of --perf are for one file with both curves')
+    check_roles(o)
     if not o.base or o.transfer or o.by or two: return
     there = ', '.join(map(str, read_table(o.base).columns))
     raise ValueError('give two files, of learning without and with transfer; or one with --by COLUMN, which tells them '
@@ -187,9 +89,9 @@ def _next(o, hint=''):
     "The command to go on with"
     if not o.base: return 'transfer-metrics curves results.csv --n train_size --perf accuracy --by init'
     files = [quote(k) for k in (o.base,o.transfer) if k]
-    given = [f'--{k} {quote(getattr(o, k))}' for k,default in _kept.items() if getattr(o, k)!=default]
     more = f'--run {quote(hint)}' if hint else '--report curves.html'
-    return ' '.join(['transfer-metrics curves', *files, *given, more])
+    parts = 'transfer-metrics curves',*files,as_given(o, _kept),more
+    return ' '.join(filter(None, parts))
 
 def _from_the_first(pair, table):
     "What transfer saves where levels up to the first value are not free, in words; nothing where they are not anyway"
@@ -200,7 +102,7 @@ def _from_the_first(pair, table):
     if not free or not math.isfinite(headline): return
     paid = [Curve(c.n, c.runs, direction=c.direction, start='first') for c in pair]
     share = average_relative_reduction(*paid)
-    if not math.isfinite(share): return
+    if not math.isfinite(share) or share==headline: return
     yield f'Where levels up to the first value cost the smallest size, it is {100*share:.0f} % (--start first).'
 
 def _open_ends(table):
@@ -217,7 +119,7 @@ _examples = ['curves', 'curves scratch.csv pretrained.csv --start first',
 @command('base', 'transfer', groups=_groups, examples=_examples, metrics=partial(metric_args, 'learning_curves'))
 @delegates(Answer.deliver)
 def curves(
-    base:str='', # csv or parquet file of learning without transfer, or of both
+    base:str='', # csv, tsv or parquet file of learning without transfer, or of both
     transfer:str='', # the same of learning with transfer
     n:str='n', # column of training sizes
     perf:str='perf', # column of performance; of one table with a column for each, two: without and with transfer
@@ -239,28 +141,27 @@ def curves(
     o = SimpleNamespace(**options)
     a = Answer('curves', options)
     _check(o)
-    sides = _sides(o) if base else []
-    hint = ''
+    sides = read_sides(o) if base else []
     from transfer_metrics.datasets.published import digits_curves
     from transfer_metrics.learning_curves.compare import compare_curves, plot_transfer
     if base:
-        pair,hint = _curves(sides, o, a)
+        both = curve_pair(sides, o, a.found)
         names = [side.name for side in sides]
     else:
-        pair = list(digits_curves())
+        both = Pair(list(digits_curves()), True, '8 and 8 runs, paired by run', '', [])
         names = ['from scratch','pretrained']
+    pair = both.curves
     a.found(_found(pair, names))
-    table = compare_curves(*pair, n_boot=n_boot, coverage=coverage, seed=seed, progress=progress)
+    draws:dict[str,Any] = dict(n_boot=n_boot, coverage=coverage, seed=seed, progress=progress)
+    table = compare_curves(*pair, paired=both.paired, **draws)
     a.data('comparison', table)
-    _show(a, table, coverage, embedded=not base)
+    _show(a, table, coverage, embedded=not base, notes=both.notes)
     a.figure('Learning without and with transfer, and what lies between', lambda: plot_transfer(*pair).figure)
     saved,*gains = saving_words(table)
     for text in (saved,*_from_the_first(pair, table),*gains): a.say(text)
-    counts = [len(c.runs) for c in pair]
-    runs = 'one run of each' if max(counts)==1 else f'{counts[0]} and {counts[1]} runs'
-    a.rests(f'{runs}; levels up to the first value cost {"nothing" if start=="zero" else "the smallest size"} '
+    a.rests(f'{both.runs}; levels up to the first value cost {"nothing" if start=="zero" else "the smallest size"} '
             f'(--start {start}).')
     a.explain(_reading)
-    a.next(_next(o, hint))
+    a.next(_next(o, both.hint))
     a.page('cli/curves.html')
     a.deliver(**files)

@@ -156,6 +156,7 @@ def check_device(
 
 # %% ../../nbs/cli/13_inputs.ipynb #d552db83
 _formats = '.npy','.npz','.csv','.parquet'
+_books = '.xlsx','.xls','.ods'
 
 def check_file(
     path:str|Path, # A file
@@ -165,6 +166,8 @@ def check_file(
     "Refuse a file that is not there, or of a format that cannot be read"
     p = Path(path)
     named = f'--{option}' if option else ''
+    if p.suffix.lower() in _books:
+        raise ValueError(f'{named} {p} is a book of a spreadsheet: save its sheet as CSV UTF-8'.strip())
     ends_in(p, named or 'the argument', formats)
     present(p, named, 'file')
     if p.suffix.lower()=='.parquet' and not (find_spec('pyarrow') or find_spec('fastparquet')):

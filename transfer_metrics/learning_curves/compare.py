@@ -14,14 +14,14 @@ from collections.abc import Callable
 from typing import Any
 import numpy as np
 import pandas as pd
-from ..checks import number
+from ..checks import known, number, one_of, whole
 from .bootstrap import bootstrap_all, pair_metrics
 from .curve import Curve, Sides, check_curves, plot_curves
 from .jumpstart import asymptotic_advantage, common_sizes, handicap, jumpstart
 from .relative_reduction import average_relative_reduction, relative_reduction
 from .levels import spans
 from ..plots import axes, meaning
-from ..stats import Estimate
+from ..stats import Estimate, check_resampling
 
 # %% ../../nbs/learning_curves/06_compare.ipynb #23547b82
 def _why(sides, slow, lo, hi):
@@ -133,6 +133,18 @@ def _row(k, unit, e, *reasons):
     shares = dict(p_neg_inf=below, p_pos_inf=above)
     return dict(metric=k, value=e.value, **ends, unit=unit, **shares, reason=said)
 
+def _ends(base, transfer):
+    "First sizes of both curves and last ones, by the metric that compares performance there"
+    firsts = float(base.n[0]),float(transfer.n[0])
+    lasts = float(base.n[-1]),float(transfer.n[-1])
+    return dict(jumpstart=firsts, asymptotic_advantage=lasts)
+
+def _unlike_sizes(k, ends):
+    "That performance is compared at two sizes, '' if it is not"
+    b,t = ends.get(k, (0,0))
+    which = 'first' if k=='jumpstart' else 'last'
+    return '' if b==t else f'base was {which} measured at n = {b:.4g}, transfer at n = {t:.4g}'
+
 def _looks_like_fractions(perf): return perf.min()>=0 and perf.max()<=1
 
 def _looks_like_percent(perf): return perf.min()>=0 and 2<perf.max()<=100 # far beyond what fractions can be
@@ -158,6 +170,13 @@ def _warn_of_losses(*curves):
     warnings.warn(f'both curves get worse with more data ({ends}): if that is better{hint}, say so with '
                   f"direction='{other}'", stacklevel=3)
 
+def _checked(n_boot, coverage, seed, resample='runs', interval='expanded', **others):
+    "What is resampled; options are refused also where there is nothing to resample"
+    for k in others: known(k, ('paired','items','resample','interval'), 'option')
+    check_resampling(n_boot, coverage, interval)
+    whole(seed, 'seed', 0)
+    return one_of(resample, 'resample', ('runs','items','both'))
+
 def compare_curves(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
@@ -171,8 +190,9 @@ def compare_curves(
     """Every metric of two learning curves with its bootstrap interval, all on the same resamples
 
     `p_neg_inf` and `p_pos_inf` are shares of the resamples, and `reason` says why a value is infinite or has no
-    interval. Of all metrics higher is better, of `missed_by_transfer` less. Where the curves look as if they had
-    different units, a warning says so, and `attrs['caution']` keeps it.
+    interval, and where performance is compared at two sizes (`attrs['sizes']` has both). Of all metrics higher is
+    better, of `missed_by_transfer` less. Where the curves look as if they had different units, a warning says so, and
+    `attrs['caution']` keeps it.
 
     >>> base, transfer = Curve([0, 20, 60], [.2, .5, .7]), Curve([0, 20, 60], [.35, .6, .8])
     >>> table = compare_curves(base, transfer).set_index('metric')
@@ -181,12 +201,12 @@ def compare_curves(
     check_curves(base=base, transfer=transfer)
     if base.many or transfer.many:
         raise ValueError('`base` and `transfer` must be one curve each, with runs; leave out each()')
+    resample = _checked(n_boot, coverage, seed, **options)
     _warn_of_losses(base, transfer)
     caution = _unlike_units(base, transfer)
     if caution: warnings.warn(caution, stacklevel=2)
     rows = _rows()
     apart = _apart(base, transfer)
-    resample = options.get('resample', 'runs')
     alone = _alone(resample, base=base, transfer=transfer)
     fs = {k: f for k,(f,_) in rows.items()}
     if apart: del fs['transfer_ratio']
@@ -194,12 +214,13 @@ def compare_curves(
     else: es = bootstrap_all(fs, base, transfer, n_boot=n_boot, coverage=coverage, seed=seed, progress=progress,
                             **options)
     table = []
+    ends = _ends(base, transfer)
     for k,(_,unit) in rows.items():
         e = es.get(k, Estimate(math.nan))
         why = _reason(k, e.value, base, transfer) if k in es else apart
-        table.append(_row(k, unit, e, why, alone))
+        table.append(_row(k, unit, e, why, _unlike_sizes(k, ends), alone))
     found = pd.DataFrame(table)
-    found.attrs['caution'] = caution
+    found.attrs = dict(caution=caution, sizes=ends)
     return found
 
 # %% ../../nbs/learning_curves/06_compare.ipynb #c933135b
