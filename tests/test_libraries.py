@@ -66,18 +66,30 @@ def test_timm(name):
     same(o.features, alone)
     assert o.logits is None and o.probs is None and 'no head' in o.taken
 
-def test_distilled():
-    "DeiT's two heads read two tokens: these stand side by side, and timm's mean of them is their mean"
+_two_heads = {'deit_tiny_distilled_patch16_224': dict(img_size=32, depth=2), 'pit_ti_distilled_224': dict(img_size=64, depth=(1,1,1)),
+              'volo': dict(img_size=64, layers=(1,1,1,1), embed_dims=(24,48,48,48), num_heads=(2,4,4,4))}
+
+@pytest.mark.parametrize('name', _two_heads)
+def test_distilled(name):
+    "Two heads read two tokens, or all: timm's features are one row for both, and what each reads stands side by side where it is asked for"
     timm = pytest.importorskip('timm')
-    model = timm.create_model('deit_tiny_distilled_patch16_224', num_classes=10, img_size=32, depth=2).eval()
-    x = images(32)
+    own = _two_heads[name]
+    made = timm.models.volo.VOLO(num_classes=10, **own) if name=='volo' else timm.create_model(name, num_classes=10, **own)
+    model = made.eval()
+    x = images(own['img_size'])
     with torch.no_grad():
-        mean = model.forward_head(model.forward_features(x), pre_logits=True)
+        features = model.forward_head(model.forward_features(x), pre_logits=True)
         z = model(x)
     o = outputs(model, (x, labels), **quiet)
-    assert o.taken=="input of 'head' and 'head_dist'"
-    same(o.features.reshape(6, 2, -1).mean(1), mean)
+    same(o.features, features)
     same(o.logits, z)
+    both = outputs(model, (x, labels), features='head', **quiet)
+    assert both.features.shape==(6, 2*features.shape[1]) and both.taken.startswith('input of ')
+    same(both.logits, z)
+    if 'distilled' in name: same(both.features.reshape(6, 2, -1).mean(1), features)
+    model.reset_classifier(0)
+    with torch.no_grad(): alone = model(x)
+    same(outputs(model, (x, labels), **quiet).features, alone)
 
 def test_last_channels_and_largest_answers():
     "Heads behind which a view or a maximum stands; a model that counts its classes is not taken for one of features"
@@ -212,6 +224,52 @@ def test_clip(tmp_path):
     o = outputs(zero_shot, (x, labels), **quiet)
     np.testing.assert_allclose(o.logits, both.logits_per_image.detach(), rtol=1e-4, atol=1e-4)
 
+@pytest.mark.parametrize('kind', ['Blip','Flava'])
+@pytest.mark.filterwarnings('ignore')
+def test_towers_with_a_pooler(kind):
+    "What is compared, though there is a pooler with weights below it; of FLAVA, which projects each token, CLS; a mean of tokens is to be had"
+    transformers = pytest.importorskip('transformers')
+    text = dict(**transformer, vocab_size=50, max_position_embeddings=40, bos_token_id=2, eos_token_id=3, pad_token_id=1)
+    vision = dict(**transformer, **image)
+    own = dict(vision_config=vision) if kind=='Blip' else dict(image_config=vision, multimodal_config=transformer)
+    config = getattr(transformers, f'{kind}Config')(text_config=text, projection_dim=12, **own)
+    model = getattr(transformers, f'{kind}Model')(config).eval()
+    x = images()
+    whole,batches = padded()
+    with torch.no_grad(): of = model.get_image_features(pixel_values=x),model.get_text_features(**whole)
+    given = (x, labels),batches
+    for data,found in zip(given, of, strict=True):
+        row = getattr(found, 'pooler_output', found)
+        o = outputs(model, data, **quiet)
+        same(o.features, row[:,0] if row.ndim==3 else row)
+        assert o.logits is None
+    if kind=='Blip' and hasattr(of[0], 'last_hidden_state'):
+        same(outputs(model, given[0], pooling='mean', **quiet).features, of[0].last_hidden_state.mean(1))
+
+@pytest.mark.filterwarnings('ignore')
+def test_masked_autoencoders(tmp_path):
+    "All patches are looked at, directly and by name, and the share that training leaves out is given back"
+    transformers = pytest.importorskip('transformers')
+    model = transformers.ViTMAEModel(transformers.ViTMAEConfig(**transformer, **image))
+    processor = transformers.ViTImageProcessor(size=dict(height=32, width=32))
+    name = saved(tmp_path, model, processor)
+    x = processor(small_pictures(), return_tensors='pt')['pixel_values']
+    found = [outputs(model, (x, labels), **quiet), outputs(name, (small_pictures(), labels), **quiet)]
+    assert model.config.mask_ratio==.75
+    model.config.mask_ratio = 0.
+    with torch.no_grad(): tokens = model.eval()(x).last_hidden_state
+    assert tokens.shape[1]==17
+    for o in found: same(o.features, tokens.mean(1))
+
+@pytest.mark.parametrize('size', ['auto', 0, -1])
+def test_samples_in_a_batch(size):
+    "The same refusal for a network and for a model by name"
+    data = images(8),labels
+    for model in nn.Sequential(nn.Flatten(), nn.Linear(192, 3)),open_model('torchvision:squeezenet1_1', pretrained=False):
+        with pytest.raises(ValueError, match='`batch_size` must be a whole number of at least 1'): outputs(model, data, batch_size=size, **quiet)
+    with pytest.raises(ValueError, match='`batch_size` must be a whole number of at least 1'):
+        outputs(model, (small_pictures(), labels), batch_size=size, **quiet)
+
 def test_open_clip():
     open_clip = pytest.importorskip('open_clip')
     from transfer_metrics.libraries import _image_tower
@@ -220,10 +278,10 @@ def test_open_clip():
     for vision in vit,resnet:
         model = open_clip.CLIP(32, open_clip.CLIPVisionCfg(**vision), text).eval()
         x = images()
-        with torch.no_grad(): raw,normal = model.encode_image(x),model.encode_image(x, normalize=True)
-        for net,forward,features in (model.visual,None,raw),(model,None,normal),(model,_image_tower,raw):
+        with torch.no_grad(): raw = model.encode_image(x)
+        for net,forward in (model.visual,None),(model,None),(model,_image_tower):
             o = outputs(net, (x, labels), forward=forward, **quiet)
-            same(o.features, features)
+            same(o.features, raw)
             assert o.probs is None
 
 def tiny_bert(folder, architecture='AutoModel'):

@@ -22,7 +22,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, default_collate
-from .checks import known
+from .checks import known, whole
 from .containers import Loaded, Stream, as_images
 from .items import columns_in, items_of
 from .model_names import check_library, library_of, meant_library, short_name
@@ -110,6 +110,7 @@ class Adapter:
         workers:int=0, # Processes that load and prepare the samples of a data set
     ) -> Iterable: # Batches as the model takes them
         "Batches for this model"
+        batch_size = whole(batch_size, 'batch_size', 1)
         items = None if isinstance(data, DataLoader) else items_of(data)
         if items is None: return _Converted(self._given(data, batch_size), self.prepare)
         collate = partial(_collated, prepare=self.prepare)

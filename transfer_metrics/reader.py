@@ -18,7 +18,7 @@ from .heads import Call, Origin, Trace, traced
 from .logits import claims_classes, claims_none, ends_in_softmax, logits_in, words_of_output
 from .logits import refuse_answers, refuse_opaque, refuse_parallel, refuse_script, refuse_unclear
 from .pooling import features_last, mask_of, n_prefix_of, pooled, poolings
-from .reading import called_layer, field_of, is_made, said
+from .reading import called_layer, field_of, has_towers, is_made, said
 from .untrained import encoder_name, first_untrained
 
 # %% ../nbs/43_reader.ipynb #a7226e50
@@ -54,7 +54,7 @@ def _encoded(found, reader):
     row,tokens = field_of(found.out, 'pooler_output'),field_of(found.out, 'last_hidden_state')
     asked = reader.features=='pooled'
     if tokens is None: return row,'pooler_output'
-    usable = row is not None and (asked or not _is_dense(reader.model))
+    usable = row is not None and (asked or has_towers(reader.model) or not _is_dense(reader.model))
     if usable and reader.pooling is None: return row,'pooler_output'
     return tokens,f'{reader.pooling or "mean"} over the tokens of last_hidden_state'
 

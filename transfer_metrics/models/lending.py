@@ -53,14 +53,21 @@ def _owned(model, kind):
         owner = getattr(m, kind)
         yield from [(owner, k, t) for k,t in owner.items() if t is not None]
 
+def _masking(module):
+    "The configuration of a masked autoencoder of Hugging Face, by which patches are left out at random"
+    config = getattr(module, 'config', None)
+    return config if isinstance(getattr(config, 'mask_ratio', None), float) else None
+
 class _Loan:
-    "What has to be given back with a model: training flags, parameters, gradients and buffers"
+    "What has to be given back with a model: training flags, parameters, gradients, buffers, how much is masked"
     def __init__(self, model):
         self.flags = [(m, m.training) for m in model.modules()]
         self.params = [*_owned(model, '_parameters')]
         self.were = [(p.data, p.grad) for *_,p in self.params]
         self.buffers = [*_owned(model, '_buffers')]
         self.values = [b.clone() for *_,b in self.buffers]
+        configs = {id(c): c for c in map(_masking, model.modules()) if c is not None}
+        self.ratios = [(c, c.mask_ratio) for c in configs.values()]
 
     def give_back(self):
         "Everything as it was"
@@ -73,6 +80,7 @@ class _Loan:
             owner[name] = buffer
             if not torch.equal(buffer, was): buffer.copy_(was)
         for m,flag in self.flags: m.training = flag
+        for config,ratio in self.ratios: config.mask_ratio = ratio
 
 def _is_training(module):
     "Whether a program of `torch.export` drops or normalises as in training"
@@ -107,6 +115,7 @@ def frozen(
         loan = _Loan(model)
         try:
             for *_,p in loan.params: p.grad = None
+            for config,_ in loan.ratios: config.mask_ratio = 0.
             _stop_training(model)
             if device is not None: model.to(device)
             yield model
