@@ -251,3 +251,44 @@ def test_files_that_change_under_a_data_set(tmp_path):
     after = [scores(o) for o in every]
     assert len([*(tmp_path/'kept'/'outputs').iterdir()])==6
     assert max(after)-min(after)<1e-6 and abs(after[0]-before[0])>1e-3
+
+def test_fingerprint_of_files_that_data_name(tmp_path):
+    from torch.utils.data import Dataset, Subset
+    from transfer_metrics.store import file_states
+    class Files(Dataset):
+        def __init__(self, paths): self.paths = paths
+        def __len__(self): return len(self.paths)
+        def __getitem__(self, i): return self.paths[i],0
+    paths = [str(tmp_path/f'{i}.txt') for i in range(3)]
+    for p in paths: (tmp_path/p).write_text('one')
+    forms = Files(paths),Files(np.array(paths)),Files([(p, 0) for p in paths]),Files(paths[1]),Subset(Files(paths), [1])
+    was = [fingerprint(o) for o in forms]
+    assert was==[fingerprint(o) for o in forms]
+    (tmp_path/paths[1]).write_text('two or three')
+    assert not {*was}&{fingerprint(o) for o in forms}
+    assert file_states(paths)[:,0].tolist()==[3,12,3]
+    assert file_states([paths[0],'gone'])[1].tolist()==[-1,-1]
+    for none in ['a text'],[],3,'x'*5000,np.array(3),[[paths]]: assert file_states(none) is None
+    was = fingerprint(Files([]))
+    Files.__getitem__ = lambda self, i: (self.paths[i],1)
+    assert fingerprint(Files([]))!=was
+
+def test_fingerprint_of_slots_tables_and_pictures():
+    "What neither a dictionary of attributes nor `repr` shows"
+    from PIL import Image
+    class Slotted:
+        __slots__ = '__power','unset'
+        def __init__(self, power): self.__power = power
+    class Holding(nn.Module):
+        def __init__(self, power):
+            super().__init__()
+            self.setting = Slotted(power)
+    for make in Slotted,Holding:
+        assert fingerprint(make(1))==fingerprint(make(1))!=fingerprint(make(2))
+    table = pd.DataFrame(dict(text=[f't{i}' for i in range(500)], label=0))   # `repr` has the ends
+    later = table.copy()
+    later.loc[250, 'text'] = 'another'
+    for a,b in (table, later),(table.text, later.text),(pd.Index(table.text), pd.Index(later.text)):
+        assert fingerprint(a)==fingerprint(a.copy())!=fingerprint(b)
+    red,blue = (Image.new('RGB', (4,4), k) for k in ('red','blue'))
+    assert fingerprint(red)==fingerprint(red.copy())!=fingerprint(blue)

@@ -23,8 +23,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, default_collate
 from .checks import known, whole
-from .containers import Loaded, Stream, as_images
-from .items import columns_in, items_of
+from .containers import Loaded, Stream, are_words, as_images
+from .items import are_columns, columns_in, items_of, texts_as_list, texts_in_rows
 from .model_names import check_library, library_of, meant_library, short_name
 from .paths import present
 from .reading import call_with
@@ -112,7 +112,7 @@ class Adapter:
         "Batches for this model"
         batch_size = whole(batch_size, 'batch_size', 1)
         items = None if isinstance(data, DataLoader) else items_of(data)
-        if items is None: return _Converted(self._given(data, batch_size), self.prepare)
+        if items is None: return _Converted(self._given(data, batch_size), self.prepare, _loader_in(data))
         collate = partial(_collated, prepare=self.prepare)
         if not hasattr(items, '__len__'): return Stream(cast(Iterable, items), batch_size, collate, _as_it_is)
         own = torch.Generator() # or else the loader would draw a number from the global one
@@ -126,15 +126,38 @@ class Adapter:
 
 class _Converted:
     "Batches of somebody else, whose texts and pictures are prepared"
-    def __init__(self, batches, prepare):
+    def __init__(self, batches, prepare, loader):
         self.batches = batches
         self.prepare = prepare
+        self.loader = loader # of torch, if it is one
     def __len__(self): return len(self.batches)
     def __iter__(self) -> Iterator:
+        by_column = False # whether pairs of texts come as a column of firsts and one of seconds
         for b in self.batches:
             if self.prepare: b = columns_in(b) or b
-            plain = isinstance(b, Mapping) or not isinstance(b, (tuple,list)) or isinstance(b[0], Mapping)
-            yield b if plain else (_input(b[0], self.prepare), *b[1:])
+            if isinstance(b, Mapping) or not isinstance(b, (tuple,list)) or isinstance(b[0], Mapping):
+                yield b
+                continue
+            inputs,*others = b
+            inputs = texts_as_list(inputs)
+            by_column = by_column or are_columns(inputs, *others[:1]) or _makes_columns(self.loader, inputs)
+            if by_column: inputs = texts_in_rows(inputs)
+            yield _input(inputs, self.prepare),*others
+
+def _loader_in(data):
+    "The loader of torch that gives batches, `None` of other data"
+    loader = data.given if isinstance(data, Samples) else data
+    return loader if isinstance(loader, DataLoader) else None
+
+def _makes_columns(loader, inputs):
+    "Whether a loader turns pairs of texts into columns, as torch's own function does; another is tried with one sample"
+    of_lists = isinstance(inputs, (list,tuple)) and len(inputs)>0 and isinstance(inputs[0], (list,tuple))
+    if loader is None or not of_lists or not are_words(inputs[0]): return False
+    if loader.collate_fn is default_collate: return True
+    if len(inputs)!=len(inputs[0]): return False
+    try: tried,labels,*_ = loader.collate_fn([loader.dataset[0]]*(len(inputs)+1))
+    except Exception: return False # a stream, or a function of its own ways
+    return are_columns(tried, labels)
 
 # %% ../nbs/26_adapters.ipynb #ca7458bb
 def _state_in(path):

@@ -18,14 +18,16 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, SequentialSampler, Subset, default_collate
 from .checks import one_label_each, whole
-from .containers import Loaded, Stream, batch_labels, dataset_labels, is_column, pixels, rows
+from .containers import Entries, Labelled, Loaded, Stream, are_words, batch_labels, dataset_labels
+from .containers import is_column, is_nothing, pixels, rows
 from .core import ArrayLike, as_labels, as_tensor, same_order
 
 # %% ../nbs/05_samples.ipynb #0646ebf9
 def _stacked(inputs, prepare):
     "Inputs as a batch; texts and pictures, which a model by name prepares, as a list"
     first = inputs[0]
-    as_they_are = isinstance(first, str) or hasattr(first, 'convert')
+    if isinstance(first, Mapping): return default_collate(inputs)
+    as_they_are = are_words(first) or hasattr(first, 'convert')
     return inputs if as_they_are else prepare(default_collate(inputs))
 
 def _collate(items, prepare):
@@ -59,17 +61,6 @@ class _Slices:
             if self.y is None: yield (x,)
             else: yield x,rows(self.y, part)
 
-class _Labelled(Dataset):
-    "A data set with other labels"
-    def __init__(self, data, labels):
-        self.data = data
-        self.labels = np.asarray(labels) if hasattr(labels, 'iloc') else labels # by position, not by index
-    def __len__(self): return len(self.data)
-    def __getitem__(self, i):
-        item = self.data[i]
-        x = item[0] if isinstance(item, (tuple,list)) else item
-        return x,self.labels[i]
-
 class _Prepared:
     "Batches of somebody else, each prepared when its turn comes"
     def __init__(self, batches, prepare):
@@ -90,6 +81,13 @@ def _is_pair(data):
     x,y = data
     if not (_is_array(x) or isinstance(x, Dataset)): return False
     return y is None or is_column(y) or _has_rows_for(y, data)
+
+def _is_named(data):
+    "Whether `data` is a dictionary of arrays and labels"
+    if not isinstance(data, (tuple,list)) or len(data)!=2: return False
+    x,y = data
+    arrays = isinstance(x, Mapping) and len(x)>0 and all(map(_is_array, x.values()))
+    return arrays and (y is None or is_column(y) or _is_array(y) and y.ndim==2)
 
 def _has_rows_for(y, data):
     "Whether a matrix is one-hot or several labels of the samples before it; two batches come in a list"
@@ -146,6 +144,8 @@ class Samples:
         fields = getattr(data, '_fields', ())
         if {'images','labels'}<=set(fields): return cls._pair(data, (data.images, data.labels), prepare, name)
         if _is_pair(data): return cls._pair(data, data, prepare, name)
+        if _is_named(data): return cls._pair(data, (Entries(data[0]), data[1]), prepare, name)
+        if is_nothing(data): raise ValueError(f'`{name}` must hold at least one sample, got none')
         make = partial(cls, data, prepare=prepare)
         if isinstance(data, IterableDataset): return make(batches=data)
         if isinstance(data, Dataset): return make(images=data)
@@ -241,7 +241,7 @@ class Samples:
         size = int(batch_size)
         if isinstance(self.images, Tensor): return _Slices(self.images, self.own_labels, size, prepare)
         data = self.images
-        if self.own_labels is not None: data = _Labelled(data, self.own_labels)
+        if self.own_labels is not None: data = Labelled(data, self.own_labels)
         own = torch.Generator() # or else the loader would draw a number from the global one
         return Loaded(data, size, collate_fn=collate, generator=own, workers=workers)
 
