@@ -31,6 +31,8 @@ def arrays(tmp_path_factory):
     np.save(d/'bad.npy', rng.normal(size=(60,3)))
     pd.DataFrame(dict(label=y)).to_csv(d/'y.csv', index=False)
     (d/'noise.csv').write_bytes(b'\xff\xfe\x00'*9)
+    (d/'text.npy').write_text('0,1')
+    pd.DataFrame(dict(label=[f'bird {i}' for i in range(60)])).to_csv(d/'names.csv', index=False)
     rows = [dict(train_size=n, accuracy=.5+k/5+n/1000, init=name) for name,k in (('scratch',0),('pretrained',1)) for n in (0,50,100,200)]
     frame = pd.DataFrame(rows)
     frame.to_csv(d/'curves.csv', index=False)
@@ -159,6 +161,9 @@ refused = {
     'benchmark openclip --against leep': "--against must be 'n_parameters', 'source_accuracy', 'elsewhere' or 'chance', got 'leep'",
     'loss-data --outputs a.npz --features {d}/good.npy --labels {d}/y.csv': 'one of --features with --labels, --outputs',
     'loss-data --features {d}/good.npy --labels {d}/noise.csv': 'is not a csv file of UTF-8 text',
+    'loss-data --features {d}/good.npy --labels {d}/names.csv': 'held out to measure a loss on: 60 samples have 60 different labels',
+    'loss-data --features {d}/text.npy --labels {d}/y.csv': 'text.npy is not a .npy file of numbers or text',
+    'loss-data --points 10.5': '--points must be whole numbers separated by commas',
     'loss-data --n-points few': '--n-points must be a whole number',
     'rank --features {d}/good.npy --labels {d}/y.csv --csv {d}/y.csv/out.csv': 'cannot be written',
     'benchmark --seed -1': '--seed must be a whole number of at least 0',

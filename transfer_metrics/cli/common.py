@@ -76,8 +76,9 @@ def numbers_in(
     kind:type=float, # `int` or `float`
 ) -> list: # The numbers
     "The numbers in an option; `ValueError` for anything else"
+    what = 'whole numbers' if kind is int else 'numbers'
     try: return [kind(o) for o in names_in(text)]
-    except ValueError: raise ValueError(f'--{name} must be numbers separated by commas, got {text!r}') from None
+    except ValueError: raise ValueError(f'--{name} must be {what} separated by commas, got {text!r}') from None
 
 def range_in(
     text:str, # A number, or a pair as `a-b`, of which `b` may be missing

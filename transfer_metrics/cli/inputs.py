@@ -215,6 +215,11 @@ def _member(path, option):
     if option in held: return npz_array(path, option)
     raise ValueError(f'{path} must hold one array, or one that is called {option}; it holds {", ".join(held)}')
 
+def _is_numpys(path):
+    "Whether a file begins as NumPy's do, whatever it is called"
+    with open(path, 'rb') as f: start = f.read(6)
+    return start.startswith((b'\x93NUMPY',b'PK'))
+
 def read_file(
     path:str|Path, # As `check_file` gave it
     option:str, # Which option names it: `labels` for one column of any values, else numbers
@@ -227,8 +232,9 @@ def read_file(
     try: return np.load(path, mmap_mode='r') if kind=='.npy' else _member(path, option)
     except (OSError,EOFError,ValueError) as e:
         if str(path) in str(e): raise
-        if 'object' in str(e).lower(): raise ValueError(f'{path} holds Python objects; save them as text or numbers, '
-                                                      f'such as {option}.astype(str)') from None
+        if 'object' in str(e).lower() and _is_numpys(path):
+            raise ValueError(f'{path} holds Python objects; save them as text or numbers, '
+                             f'such as {option}.astype(str)') from None
         raise ValueError(f'{path} is not a {kind} file of numbers or text, as NumPy writes it') from None
 
 def check_rows(

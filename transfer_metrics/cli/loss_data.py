@@ -146,7 +146,7 @@ def _check(o):
         path = getattr(o, k)
         if path: ends_in(path, f'--{k}', [ending])
     given = given_arrays(dict(features=o.features), o.labels) if o.features else None
-    if o.points or o.ns: check_sizes(o, _counts(o, given))
+    if given or o.points or o.ns: check_sizes(o, _counts(o, given))
     return given
 
 def _sizes(o, y):

@@ -86,7 +86,11 @@ def loss_data_curve(
 ) -> pd.DataFrame: # Columns `seed, samples, val_loss, name, error`, one row a network, loss in nats
     """Loss-data curves: validation loss of probes trained on more and more samples
 
-    [Whitney et al. 2020](https://arxiv.org/abs/2009.07368).
+    [Whitney et al. 2020](https://arxiv.org/abs/2009.07368). All seeds are judged on the same validation samples.
+
+    Raises `ValueError` if an argument is not one that is described above, if features are not finite, if labels are
+    fewer than two classes, or real numbers, or not as many as samples, and if no class has a sample to hold out. A
+    network that fails alone has a NaN and an `error` in its row.
 
     >>> import transfer_metrics as tm
     >>> from sklearn.dummy import DummyClassifier
@@ -96,7 +100,7 @@ def loss_data_curve(
     [0.5623, 0.5623]
     """
     seeds = _seeds(seed, n_seeds)
-    learner = as_probe(probe, hidden=tuple(hidden), lr=lr)
+    learner = as_probe(probe, hidden=hidden, lr=lr)
     options = _options(x, device, matmul, train_steps, batch_size)
     book = curve_book(store, resume=resume)
     split = whiten,val_frac,stratify,seed

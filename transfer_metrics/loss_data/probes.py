@@ -9,7 +9,7 @@ __all__ = ['Probe', 'network', 'module_steps', 'make_algorithm', 'seeded', 'make
 
 # %% ../../nbs/loss_data/02_probes.ipynb #6e2a547d
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
-from ..checks import number, one_of, whole
+from ..checks import instance, number, one_of, whole
 from ..models import draw_weights
 
 # %% ../../nbs/loss_data/02_probes.ipynb #97e73360
@@ -95,6 +95,7 @@ def module_steps(
 def _named(probe, hidden, lr):
     "'mlp' or 'linear' as a `Probe`"
     one_of(probe, 'probe', ('mlp','linear'))
+    instance(hidden, 'hidden', Iterable, 'the width of each hidden layer, such as (512, 512)')
     widths = tuple(hidden) if probe=='mlp' else ()
     for h in widths:
         whole(h, 'hidden', 1)
