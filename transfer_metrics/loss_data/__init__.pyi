@@ -16,6 +16,7 @@ from .description_length import per_nat as per_nat
 from .description_length import sdl as sdl
 from .estimator import loss_data_curve as loss_data_curve
 from .estimator import LossDataEstimator as LossDataEstimator
+from .estimator import trained_longer as trained_longer
 from .features import LazyFeatures as LazyFeatures
 from .features import lent as lent
 from .features import read_features as read_features
