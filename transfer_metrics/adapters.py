@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module, invalidate_caches
+from inspect import signature
 from os.path import isfile
 from pathlib import Path
 from textwrap import shorten
@@ -186,8 +187,15 @@ def with_weights(
     return model
 
 # %% ../nbs/26_adapters.ipynb #01bad089
+def _check_alone(make, named):
+    "Refuse what is no function, and one that cannot be called without arguments"
+    if not callable(make):
+        raise ValueError(f'{named}: expected a function that returns an nn.Module, or one, got {type(make).__name__}')
+    try: signature(make).bind()
+    except TypeError as e: raise ValueError(f'{named}: the function must need no arguments, but {e}') from None
+
 def own_network(
-    name:str, # `module:function`
+    name:str, # `module:function`, or `module:network` of one that is made already
     option:str='', # Which option names it, '' for none
 ) -> nn.Module: # What the function returns
     "A network of one's own"
@@ -199,6 +207,8 @@ def own_network(
     try: make = getattr(import_module(module), function)
     except (ImportError, AttributeError) as e:
         raise ValueError(f'{named}: {e}; {meant_library(name)}') from None
+    if isinstance(make, nn.Module): return make
+    _check_alone(make, named)
     model = make()
     if isinstance(model, nn.Module): return model
     raise ValueError(f'{named}: the function must return an nn.Module, got {type(model).__name__}')
