@@ -16,7 +16,7 @@ import torch
 from .. import stats
 from ..checks import finite_rows, number, one_of
 from ..core import ArrayLike, as_tensor, like
-from .lines import classical_interval, fit_lines, on_lines, resampled_interval
+from .lines import around_shares, classical_interval, fit_lines, on_lines, resampled_interval
 from ..plots import axes as axes_of, meaning, style
 from ..stats import Estimate, aligned, bootstrap_interval
 
@@ -255,7 +255,7 @@ class AccuracyFit:
         metric:ArrayLike, # The metric on new image sets, a number or any shape
         *,
         coverage:float=.95, # Nominal coverage
-    ) -> tuple: # Lower and upper ends in [0, 1], each in the kind of array that `metric` is
+    ) -> tuple: # Lower and upper ends in [0, 1], each in the kind of array that `metric` is; NaN beside [0, 1]
         "Where the accuracy of a new set with this metric should lie, if it is like the fitted sets"
         number(coverage, 'coverage', 0, 1, '()')
         u = self._axis(self._fitted().metric, 'metric')
@@ -266,6 +266,7 @@ class AccuracyFit:
             drawn = dict(n_boot=self.n_boot or 1000, seed=self.seed)
             ends:Any = resampled_interval(line, x, u, v, coverage=coverage, **drawn)
         else: ends = classical_interval(line, x, u, v, coverage=coverage)
+        if self.axes=='linear': ends = around_shares(ends, self.intercept+self.slope*x)
         lo,hi = np.asarray(self._accuracy(ends))
         return _like(lo, metric),_like(hi, metric)
 

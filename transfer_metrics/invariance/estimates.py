@@ -17,7 +17,7 @@ import numpy as np
 from ..checks import whole
 from ..core import ArrayLike, as_probs
 from ..models import Look, Outputs
-from ..stats import Estimate, canonical, resample
+from ..stats import Estimate, canonical, no_surer, resample
 from .confidence import as_columns
 from .drawn_estimates import RowEstimate, estimator_of, in_accuracy, resampled_mean
 from .label_free import of_images, wanted_metrics
@@ -100,8 +100,11 @@ def _spoken(m, options, new, known, **run):
     gap = found['gap'].value
     notes = []
     if abs(gap)>=.005: notes.append(f'moved by {gap:+.2f}, its miss on the known samples')
-    if min(sizes)<_least: notes.append(f'no interval from fewer than {_least} samples')
-    return AccuracyEstimate(said, accuracy, gap, '; '.join(notes))
+    n = min(sizes)
+    if n<_least: notes.append(f'no interval from fewer than {_least} samples')
+    wide = no_surer(accuracy, n)
+    if wide!=accuracy: notes.append(f'interval as of {int(n*accuracy.value)} right of {n}')
+    return AccuracyEstimate(said, wide, gap, '; '.join(notes))
 
 def through_line(
     fit:Any, # A fitted `AccuracyFit`
@@ -112,9 +115,10 @@ def through_line(
     "The estimate of a metric that a line turns into an accuracy"
     lo,hi = fit.interval(value.value, coverage=coverage)
     accuracy = Estimate(fit.predict(value.value), lo, hi, coverage, len(fit.metric))
-    inside = fit.metric.min()<=value.value<=fit.metric.max()
-    note = f'line through {len(fit.metric)} sets'
-    return AccuracyEstimate(value, accuracy, 0., note if inside else f'{note}, none of which is like this one')
+    notes = [f'line through {len(fit.metric)} sets']
+    if not fit.metric.min()<=value.value<=fit.metric.max(): notes.append('none of which is like this one')
+    if math.isnan(lo): notes.append('outside the range of the line, no interval')
+    return AccuracyEstimate(value, accuracy, 0., ', '.join(notes))
 
 def by_line(
     value:Estimate, # Of a metric that does not speak in accuracy

@@ -136,9 +136,11 @@ def _ends(lo, hi):
     return f' [{_short(lo)}, {_short(hi)}]'
 
 # %% ../../nbs/invariance/25_judgement.ipynb #ab5acda5
-def _distinct(rows):
+_said = 'estimated_accuracy','accuracy_lo','accuracy_hi'
+
+def _distinct(rows, columns=_said[:1]):
     "Estimates that differ, the last of those that say the same"
-    rounded = rows.estimated_accuracy.round(9)
+    rounded = rows[[*columns]].round(9)
     return rows[~rounded.duplicated(keep='last')]
 
 def _asks_for_shares(names):
@@ -165,12 +167,15 @@ def _rest_on_confidence(names):
 
 def _why(rows, facts, agree, spoken):
     "Whether the estimates agree, and if not, why and whom to believe"
+    names = list(spoken.metric)
     if len(spoken)<2: return 'only one metric speaks in accuracy, so nothing confirms it'
     if len(rows)<2: return 'all estimates are the same'
     how = 'the estimates agree' if agree else 'the estimates disagree'
-    together = ', though all rest on confidence and may be misled together' if _rest_on_confidence(spoken) else ''
+    together = ', though all rest on confidence and may be misled together' if _rest_on_confidence(names) else ''
     if not _moved(facts) and agree: return how+together
-    if not _moved(facts): return f'{how}, and nothing in the samples says why: take the whole interval'
+    if not _moved(facts):
+        take = '' if spoken.accuracy_lo.isna().any() else ': take the whole interval'
+        return f'{how}, and nothing in the samples says why{take}'
     share = _percent(facts['class_distance'])
     chance = _percent(facts['class_distance_by_chance'])
     far = f'{share} of the answers would have to change class to be distributed as on the known samples'
@@ -190,7 +195,8 @@ def _flawless(n):
 def _cautions(rows, facts) -> Iterator[str]:
     "What makes all estimates weak"
     n = int(rows.n.min())
-    if n<100: yield f'{n} new samples are few'
+    if n==1: yield 'one new sample is too few'
+    elif n<100: yield f'{n} new samples are few'
     if 'known_accuracy' not in facts:
         yield 'without labelled samples nothing says whether the confidence can be trusted'
         return
@@ -212,11 +218,11 @@ def _judged(model, data, o):
     spoken = o[o.estimated_accuracy.notna() & (o.metric!='accuracy')]
     if not len(spoken): return Judgement(model, data, math.nan, math.nan, math.nan, False, ())
     rows = _distinct(spoken)
-    lo,hi = rows.accuracy_lo,rows.accuracy_hi
+    lo,hi = spoken.accuracy_lo,spoken.accuracy_hi # also of those that agree in the estimate alone
     flawless = known.lo[known.value==1]
     agree = bool(lo.max()<=hi.min())
     if lo.isna().any(): agree = bool(np.ptp(rows.estimated_accuracy)<=.05)
-    reasons = [_why(rows, facts, agree, list(spoken.metric)), *_cautions(rows, facts)]
+    reasons = [_why(rows, facts, agree, spoken), *_cautions(rows, facts)]
     value = float(rows.estimated_accuracy.median())
     lowest = lo.min() if lo.isna().any() else min([*lo, *flawless])
     return Judgement(model, data, value, float(lowest), float(hi.max()), agree, tuple(reasons))
@@ -243,7 +249,7 @@ def plot_estimates(
     "Each estimate with its interval, and the joint interval as a band"
     j, = judge(frame)
     spoken = frame[frame.estimated_accuracy.notna() & (frame.metric!='accuracy')]
-    rows = _distinct(spoken)
+    rows = _distinct(spoken, _said)
     ax = axes_of(ax, figsize=(5, 1+.3*len(rows)))
     color = meaning['transfer']
     if not math.isnan(j.lo): ax.axvspan(j.lo, j.hi, color=color, alpha=.15, lw=0)

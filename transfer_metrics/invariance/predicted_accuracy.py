@@ -28,7 +28,7 @@ from ..models import Outputs, forward
 from ..phrases import amount
 from ..registry import result_frame
 from ..samples import Samples
-from ..stats import drawn_rows, resample
+from ..stats import drawn_rows, no_surer, resample
 from .agreement_on_the_line import agreement_on_the_line
 from .domains import ImageSet, floats
 from .estimates import Kept, accuracy_columns
@@ -129,6 +129,7 @@ def _line_row(e, error, m, **names):
     note = f'line through the agreement of {m} models'
     row = dict(names, metric='agreement_on_the_line', unit='accuracy', error=error)
     if error: return row|dict(value=np.nan, note='no line through the agreement of these models')
+    e = no_surer(e, e.n)
     said = dict(value=e.value, lo=e.lo, hi=e.hi)
     return row|said|dict(estimated_accuracy=e.value, accuracy_lo=e.lo, accuracy_hi=e.hi, note=note)
 
@@ -210,6 +211,7 @@ def predicted_accuracy(
     run = dict(batch_size=batch_size, device=device, progress=progress)
     draws:dict[str,Any] = dict(n_boot=n_boot, coverage=coverage, seed=seed)
     asked,line = _metrics(metrics)
+    if asked==[]: enough(len(models), 3, 'model', 'models, for agreement_on_the_line')
     told = {k: _of_known(m, known, classes, (most,seed,run)) for k,m in models.items()}
     tables = []
     for data,samples in sets.items():

@@ -15,6 +15,7 @@ from .estimate import accuracy_interval as accuracy_interval
 from .estimate import Estimate as Estimate
 from .estimate import from_resamples as from_resamples
 from .estimate import jackknife_error as jackknife_error
+from .estimate import no_surer as no_surer
 from .estimate import t_interval as t_interval
 from .estimate import unmoved as unmoved
 from .estimate import within as within
