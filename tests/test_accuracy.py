@@ -3,6 +3,7 @@ import contextlib
 import io
 import json
 import math
+import re
 import sys
 from types import ModuleType
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from transfer_metrics.cli.main import main
 from transfer_metrics.invariance.accuracy_fit import AccuracyFit
 from transfer_metrics.invariance.estimates import Kept, accuracy_columns, accuracy_estimates
-from transfer_metrics.invariance.judgement import estimates_frame, facts_of, judge
+from transfer_metrics.invariance.judgement import estimates_frame, facts_of, judge, plot_estimates
 from transfer_metrics.invariance.predicted_accuracy import predicted_accuracy
 from transfer_metrics.invariance.report import label_free_report
 from transfer_metrics.models import Outputs
@@ -195,13 +196,55 @@ def test_command(files):
     assert answer['answer'].startswith('Estimated accuracy') and len(answer['tables']['estimates'])>8
     assert '<html' in (files/'a.html').read_text()
 
+def test_limit_is_drawn_before_the_pass(files):
+    "Only the samples that are used are looked at, and it is said which; of saved outputs as well"
+    own = '--model', 'my_models:make', '--known', files/'known.npz', '--new', files/'new.npy', '--metrics', 'doc'
+    status,out,_ = run('accuracy', *own, '--limit', 30, '--csv', files/'few.csv')
+    said = ' '.join(out.split())
+    assert status==0 and 'one forward pass over 60 images' in said
+    assert re.search(r'labelled: 30 images, 3 classes: (\d: 10,? ?){3}; --limit draws them from 90', said)
+    assert 'in new; --limit draws them from 60' in said
+    assert set(pd.read_csv(files/'few.csv').n)=={30}
+    saved = '--known-outputs', files/'saved.npz', '--new-outputs', files/'told.npz', '--metrics', 'doc'
+    status,out,_ = run('accuracy', *saved, '--limit', 30)
+    assert status==0 and '30 new ones; --limit draws them from 150' in ' '.join(out.split())
+
+def test_each_new_set_is_counted(files):
+    np.save(files/'six.npy', images.numpy()[:6])
+    own = '--model', 'my_models:make', '--known', files/'known.npz', '--new', f'{files}/new.npy,{files}/six.npy'
+    status,out,_ = run('accuracy', *own, '--metrics', 'doc', '--plot', files/'both.png')
+    assert status==0 and 'and 60 new ones in new and 6 new ones in six.' in ' '.join(out.split())
+
+def test_without_intervals(files):
+    "What is printed does not speak of intervals that are not there"
+    saved = '--known-outputs', files/'saved.npz', '--new-outputs', files/'told.npz'
+    status,out,_ = run('accuracy', *saved, '--n-boot', 0)
+    assert status==0 and 'saved on new, no intervals' in out and '% intervals' not in out
+    assert 'take the whole interval' not in ' '.join(out.split())
+
+def test_joint_interval_holds_all_parts():
+    "Also those of estimates that are equal to others, and only the widest of which reaches so far"
+    frame = estimates_frame(new, known, ['atc','doc'])
+    frame.loc[frame.metric.isin(['atc','doc']), ['estimated_accuracy','accuracy_hi']] = [.9,.95]
+    frame.loc[frame.metric=='atc', 'accuracy_lo'] = .5
+    frame.loc[frame.metric=='doc', 'accuracy_lo'] = .8
+    j, = judge(frame)
+    assert (j.value,j.lo,j.hi)==(.9,.5,.95)
+    assert len(plot_estimates(frame).get_yticks())==2
+
+def test_line_of_one_model():
+    with pytest.raises(ValueError, match='`model` must have at least three models, for agreement_on_the_line, got 1'):
+        predicted_accuracy('mine', known, new, metrics='agreement_on_the_line')
+
 def test_command_of_outputs(files):
     status,out,_ = run('accuracy', '--known-outputs', files/'saved.npz', '--new-outputs', files/'told.npz', '--metrics', 'doc')
     assert status==0 and 'doc' in out and 'cot' not in out and 'only one metric' in out
 
 @pytest.mark.parametrize('args,why', [
-    (['--model','my_models:make'], '--known, --new is missing'), (['--metrics','dok'], "unknown metric 'dok', did you mean 'doc'?"),
+    (['--model','my_models:make'], '--known and --new are missing'), (['--metrics','dok'], "unknown metric 'dok', did you mean 'doc'?"),
     (['--known-outputs','nowhere/a.npz','--new-outputs','nowhere/b.npz'], 'no such file or folder: nowhere/a.npz'),
+    (['--n-boot','2'], '--n-boot must be a whole number of at least 100, got 2; 0 is for no intervals'),
+    (['--metrics','agreement_on_the_line'], 'agreement_on_the_line needs at least three models, got 1'),
     (['--coverage','1.5'], '--coverage must be a number in (0, 1)'), (['--plot','a.txt'], '--plot must name a file')])
 def test_command_refuses(args, why):
     status,out,err = run('accuracy', *args)

@@ -18,7 +18,7 @@ quick = {
     'loss-data': 'loss-data --n-points 4 --n-seeds 2 --train-steps 50 --no-progress',
     'study': 'study correlation --tasks 12 --n-boot 100 --no-progress',
     'invariance': 'invariance --interior 4 --metrics average_confidence,nuclear_norm --n-boot 100 --no-progress',
-    'accuracy': 'accuracy --n-boot 50 --no-progress',
+    'accuracy': 'accuracy --n-boot 100 --no-progress',
     'benchmark': 'benchmark --n-boot 100'}
 
 @pytest.fixture(scope='module')
@@ -171,7 +171,7 @@ refused = {
     'accuracy --metrics lepp': 'transfer-metrics help accuracy lists them',
     'invariance --metrics entropi': "did you mean 'entropy'",
     'accuracy --model resnet81 --known {d} --new {d}': 'resnet18',
-    'accuracy --model resnet18': '--known, --new is missing',
+    'accuracy --model resnet18': '--known and --new are missing',
     'invariance --models resnet81 --images {d}': 'resnet18',
     'study correlation --metrics lepp': "did you mean 'leep'",
     'study correlation --tasks 1': '--tasks must be a whole number of at least 3',

@@ -14,13 +14,21 @@ from types import SimpleNamespace
 from typing import Any
 from fastcore.meta import delegates
 from ..checks import number, whole
+from .amounts import check_resamples
 from .answers import Answer
 from .common import as_given, command, looked_at, names_in
-from .inputs import as_many_files, check_names, with_labels
-from .known_and_new import check_known_and_new, known_and_new, of_texts
+from .inputs import as_many_files, check_names
+from .known_and_new import check_known_and_new, known_and_new, of_texts, saved_pairs
 from .names import check_networks, check_pixels, check_saved, existing, predicted_names
+from ..phrases import amount, enumeration
 
 # %% ../../nbs/cli/17_accuracy.ipynb #47bc25be
+def _check_line(o):
+    "Refuse a line through the agreement of fewer than three models"
+    n = len(names_in(o.models) or names_in(o.known_outputs)) or 1 # reads the embedded digits
+    if n<3 and 'agreement_on_the_line' in names_in(o.metrics):
+        raise ValueError(f'--metrics agreement_on_the_line needs at least three models, got {n}')
+
 def _check(o):
     "Refuse options that do not go together"
     given = dict(models=o.models, known=o.known, new=o.new)
@@ -29,10 +37,11 @@ def _check(o):
         raise ValueError('give --models, --known and --new, or --known-outputs and --new-outputs, not both')
     lacking = [f'--{k}' for k,v in given.items() if not v]
     if 0<len(lacking)<3:
-        raise ValueError(f'--models, --known and --new go together; {", ".join(lacking)} is missing')
+        verb = 'is' if len(lacking)==1 else 'are'
+        raise ValueError(f'--models, --known and --new go together; {enumeration(lacking)} {verb} missing')
     if any(saved) and not all(saved): raise ValueError('--known-outputs and --new-outputs go together; one is missing')
     number(o.coverage, '--coverage', 0, 1, '()')
-    whole(o.n_boot, '--n-boot', 0)
+    check_resamples(o.n_boot)
     whole(o.batch_size, '--batch-size', 1)
     whole(o.limit, '--limit', 1)
     for option in ('known','new','known_outputs','new_outputs'): existing(getattr(o, option), option.replace('_', '-'))
@@ -42,30 +51,15 @@ def _check(o):
     check_networks(o.models, o.weights, o.device)
     check_pixels(o.size, o.mean, o.std)
     check_names(o.metrics, predicted_names(), 'accuracy')
+    _check_line(o)
     as_many_files({'--known-outputs': names_in(o.known_outputs), '--new-outputs': names_in(o.new_outputs)})
 
 # %% ../../nbs/cli/17_accuracy.ipynb #eb96fb8c
-def _saved(o, a):
-    "Outputs of each model from files: labelled and new ones"
-    from transfer_metrics.datasets.folders import describe
-    from transfer_metrics.models import Outputs
-    pairs = {}
-    for known,new in zip(names_in(o.known_outputs), names_in(o.new_outputs), strict=True):
-        pairs[Path(known).stem] = Outputs.load(known),Outputs.load(new)
-    for k,(told,said) in pairs.items():
-        with_labels(told.labels, f'--known-outputs {k}')
-        for option,out in dict(known=told, new=said).items():
-            if out.probs is not None: continue
-            raise ValueError(f'--{option}-outputs {k} has no probabilities, which every estimate is made of; '
-                             'Outputs(probs=...).save(file) keeps them')
-        a.found(f'{k}: labelled {describe(told.labels, what="samples")}; {len(said)} new ones')
-    return pairs
-
 def _of_saved(o, a, run):
     "The table from saved outputs"
     import pandas as pd
     from transfer_metrics.invariance.predicted_accuracy import agreement_rows, predicted_accuracy
-    pairs = _saved(o, a)
+    pairs = saved_pairs(o, a.found)
     asked = run['metrics']
     draws = dict(n_boot=o.n_boot, coverage=o.coverage, seed=o.seed)
     tables = [predicted_accuracy(k, known, {'new': new}, **run) for k,(known,new) in pairs.items()]
@@ -106,12 +100,20 @@ def _tables(a, estimates, coverage, images):
     "The estimates of each model on each set, and what has none"
     for (model,data),rows in estimates.groupby(['model','data'], sort=False):
         if rows.estimated_accuracy.notna().any():
-            a.table(f'{model} on {data}, with {100*coverage:g} % intervals', _shown(rows))
+            ends = f'with {100*coverage:g} % intervals' if rows.accuracy_lo.notna().any() else 'no intervals'
+            a.table(f'{model} on {data}, {ends}', _shown(rows))
         for r in rows[rows.error!=''].itertuples(): a.note(f'{r.metric}: {r.error}')
     silent = estimates[estimates.estimated_accuracy.isna() & (estimates.error=='')]
     names = ', '.join(dict.fromkeys(silent.metric))
     fitted = ', which invariance fits' if images else ''
     if names: a.note(f'{names}: no accuracy without a line through sets of known accuracy{fitted}')
+
+def _new_samples(estimates):
+    "How many samples without labels there are, by set where there are several"
+    sizes = estimates.groupby('data', sort=False).n.max()
+    amounts = [amount(int(n), 'new one') for n in sizes]
+    if len(sizes)==1: return amounts[0]
+    return enumeration(f'{n} in {k}' for k,n in zip(sizes.index, amounts, strict=True))
 
 def _answer(a, frame, coverage, images):
     "Tables and the answer in words"
@@ -123,10 +125,10 @@ def _answer(a, frame, coverage, images):
         text = str(j)
         a.say(f'{j.model} on {j.data}: {text}.' if several else f'{text[0].upper()}{text[1:]}.')
     known = frame[frame.metric=='known_accuracy']
-    n = estimates.n.max()
+    new = _new_samples(estimates)
     for r in known[known.data==known.data.iloc[0]].itertuples():
         right = _cell(r.value, r.lo, r.hi)
-        a.rests(f'{r.n} labelled samples, of which {r.model} gets {right} right, and {n} new ones.')
+        a.rests(f'{r.n} labelled samples, of which {r.model} gets {right} right, and {new}.')
     a.explain(_reading)
 
 _reading = (
@@ -136,10 +138,16 @@ _reading = (
     'estimator fails on data of another kind.')
 
 def _draw(frame):
-    "The figure of the first model and set"
+    "A panel for each model and set"
+    import matplotlib.pyplot as plt
     from transfer_metrics.invariance.judgement import plot_estimates
-    first = frame[(frame.model==frame.model.iloc[0]) & (frame.data==frame.data.iloc[0])]
-    return plot_estimates(first).figure
+    groups = list(frame.groupby(['model','data'], sort=False))
+    rows = max(o.estimated_accuracy.notna().sum() for _,o in groups)
+    size = 5.5,len(groups)*(1.3+.3*rows)
+    fig,axs = plt.subplots(len(groups), 1, figsize=size, squeeze=False, layout='constrained')
+    for ax,((model,data),o) in zip(axs.flat, groups, strict=True):
+        plot_estimates(o, ax=ax).set_title(f'{model} on {data}', fontsize=10)
+    return fig
 
 _lines = 'transfer-metrics invariance --help'
 _named = dict(classes='')

@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/amounts.html.md"""
 
 # %% auto #0
 __all__ = ['label_counts', 'saved_counts', 'image_counts', 'digits_counts', 'check_held_out', 'training_size', 'check_sizes',
-           'check_classes', 'check_loading']
+           'check_classes', 'check_resamples', 'check_loading']
 
 # %% ../../nbs/cli/22_amounts.ipynb #6ac2ecc3
 import math
@@ -109,6 +109,14 @@ def check_classes(
         raise ValueError(f'--classes must be at most {len(counts)}, the classes that the labels have, got {text}')
 
 # %% ../../nbs/cli/22_amounts.ipynb #02ca57e7
+def check_resamples(
+    n_boot:int, # As of `--n-boot`
+) -> None: # Nothing, or `ValueError`
+    "Refuse so few resamples that the ends of an interval would be one of them"
+    if n_boot==0: return
+    try: whole(n_boot, '--n-boot', 100)
+    except ValueError as e: raise ValueError(f'{e}; 0 is for no intervals') from None
+
 def check_loading(
     o:Any, # Options `limit`, `batch_size`, `workers` and `memory`
 ) -> None: # Nothing, or `ValueError`

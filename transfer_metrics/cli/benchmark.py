@@ -14,7 +14,8 @@ from fastcore.meta import delegates
 from .answers import Answer
 from .common import command
 from .words import estimate_text
-from ..checks import known, one_of, whole
+from ..checks import known, one_of
+from .amounts import check_resamples
 
 # %% ../../nbs/cli/21_benchmark.ipynb #228365aa
 def benchmark_names() -> list[str]: # As `benchmarks()` has them
@@ -110,7 +111,7 @@ def _check(o):
     known(o.name, benchmark_names(), 'benchmark', 'transfer-metrics help benchmark')
     there = benchmark_rows(o.name)
     if o.against: one_of(o.against, '--against', list(there))
-    if o.n_boot!=0: whole(o.n_boot, '--n-boot', 100)
+    check_resamples(o.n_boot)
 
 def _next(o, bench):
     "The command to go on with"
