@@ -146,6 +146,7 @@ refused = {
     'rank --device gpu': '--device must be',
     'rank --report {d}/report.txt': '--report must name a file that ends in .html',
     'rank --imges x': 'did you mean --images?',
+    'benchmark --limit 5': 'unrecognized arguments: --limit (transfer-metrics benchmark --help lists the options)',
     'curves {d}/curves.csv': '--by',
     'curves --n train_size': '--n train_size is for a file of your own',
     'curves {d}/curves.xlsx --by init': 'save its sheet as CSV UTF-8',

@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/benchmark.html.md"
 __all__ = ['benchmark_names', 'benchmark']
 
 # %% ../../nbs/cli/21_benchmark.ipynb #f0994b99
+import math
 from types import SimpleNamespace
 from typing import Any
 from fastcore.meta import delegates
@@ -23,27 +24,34 @@ def benchmark_names() -> list[str]: # As `benchmarks()` has them
     from transfer_metrics.datasets.tables import benchmark_tables
     return list(benchmark_tables)
 
-def _starred(r): return f'{r.score}*' if r.kind=='baseline' else r.score
+def _named(r, most):
+    "What a row is called: with a star if it needs no score, and on how many data sets it is known if on few"
+    star = '*' if r.kind=='baseline' else ''
+    return f'{r.score}{star} (n={r.n})' if r.n<most else f'{r.score}{star}'
 
 _statistics = dict(weighted_kendall='weighted tau', spearman='Spearman', regret='points missed')
 
 def _shown(found):
-    "Scores x statistics as texts, the best first"
+    "Scores x statistics as texts, the best first, those that are known on fewer data sets last"
     scale = found.statistic.map(lambda k: 100 if k=='regret' else 1)
     ends = found[['value','lo','hi']].mul(scale, axis=0)
     digits = found.statistic.map(lambda k: 1 if k=='regret' else 2)
     rows = zip(ends.value, ends.lo, ends.hi, digits, strict=True)
     texts = [estimate_text(value, lo, hi, d) for value,lo,hi,d in rows]
-    names = [_starred(r) for r in found.itertuples()]
+    most = found.n.max()
+    names = [_named(r, most) for r in found.itertuples()]
     long = found.assign(text=texts, name=names)
     wide = long.pivot(index='name', columns='statistic', values='text')
     first = found[found.statistic=='weighted_kendall'].assign(name=long.name)
-    order = first.sort_values('value', ascending=False).name
+    order = first.assign(few=first.n<most).sort_values(['few','value'], ascending=[True,False]).name
     return wide.loc[order, list(_statistics)].rename(columns=_statistics).rename_axis(index=None, columns=None)
 
 def _best(found, kind):
-    "The row of the best score, or of the best baseline that can be had without trying: not the other data sets"
-    rows = found[(found.statistic=='weighted_kendall') & (found.kind==kind)]
+    """The row of the best score, or of the best baseline that can be had without trying: not the other data sets
+
+    Means over fewer data sets are not compared with those over all.
+    """
+    rows = found[(found.statistic=='weighted_kendall') & (found.kind==kind) & (found.n==found.n.max())]
     rows = rows[~rows.score.isin(['elsewhere','chance'])]
     return rows.loc[rows.value.idxmax()] if len(rows) else None
 
@@ -64,21 +72,46 @@ def _elsewhere(found):
     return ('Without any score the mean rank on the other data sets, where it is known, has a weighted tau of '
             f'{_interval(rows.loc["elsewhere"])}.')
 
+def _on_all(found):
+    "Which scores are compared, where some are not"
+    scores = found[found.kind=='score']
+    most = found.n.max()
+    return f' on all {most} data sets' if (scores.n<most).any() else ''
+
+def _both(r):
+    "A difference with both of its intervals"
+    if math.isnan(r.lo): return _interval(r)
+    return f'{_interval(r)} over data sets, [{r.lo_models:.2f}, {r.hi_models:.2f}] over models'
+
+def _verdict(r):
+    "What a paired difference shows, with other data sets and with other models"
+    if min(r.lo, r.lo_models)>0: return 'better'
+    return 'worse' if max(r.hi, r.hi_models)<0 else 'open'
+
+def _against_words(found, paired, against):
+    "How all others compare with the one that was named"
+    rows = paired[(paired.statistic=='weighted_kendall') & (paired.score!=against)]
+    named = found[(found.statistic=='weighted_kendall') & (found.score==against)].iloc[0]
+    said = _said(named)
+    if named.n<found.n.max(): said += f' on the {named.n} data sets where it is known'
+    if rows.lo.isna().all(): return f'{said}; without intervals no difference from it is shown.'
+    kinds = rows.apply(_verdict, axis=1)
+    better,worse = (', '.join(rows.score[kinds==k]) or 'none' for k in ('better','worse'))
+    rest = '; the others are not told apart from it' if (kinds=='open').any() else ''
+    both = f'better: {better}; worse: {worse}{rest}'
+    return f'{said}. By both intervals, over data sets and over models, {both}.'
+
 def _words(found, difference) -> list[str]:
     "Which score is best, and whether it beats what needs no score"
     score = _best(found, 'score')
     baseline = _best(found, 'baseline')
     if score is None and baseline is None: return [_only_elsewhere(found)]
     if score is None: return [f'No score was published for these models; {_said(baseline)}.']
-    words = [f'Of the scores {score.score} has the highest weighted tau, {_interval(score)}.']
+    words = [f'Of the scores{_on_all(found)} {score.score} has the highest weighted tau, {_interval(score)}.']
     if baseline is None: return [*words, _elsewhere(found)]
-    surely = min(difference.lo, difference.lo_models)
-    at_most = max(difference.hi, difference.hi_models)
-    if surely>0: verdict = 'the score is better'
-    elif at_most<0: verdict = 'the score is worse'
-    else: verdict = 'which is better is not shown, with other models and data sets'
-    also = f'Without any score {_said(baseline)}; the difference is {_interval(difference)}: {verdict}.'
-    return [*words, also]
+    verdict = dict(better='the score is better', worse='the score is worse', open='which is better is not shown')
+    less = f'the score less that is {_both(difference)}: {verdict[_verdict(difference)]}'
+    return [*words, f'Without any score {_said(baseline)}; {less}.']
 
 def _difference(bench, found, run):
     "The best score's weighted tau less that of the best baseline; `None` where one of them is missing"
@@ -99,11 +132,26 @@ _legend = """weighted tau: 1 for the order that was reached, 0 for a guess, the 
 counted most; points missed: percentage points between the best model and the one put first; * needs no score \
 (elsewhere: the mean rank on the other data sets)"""
 
+def _few(found):
+    "Which rows are of fewer data sets than the others; '' for none"
+    most = found.n.max()
+    if found.n.min()==most: return ''
+    return f'(n=...): known on so many of the {most} data sets, and so not compared with the others'
+
+def _fact(name):
+    "Where the accuracy on the source data is one of the table itself"
+    from transfer_metrics.datasets.tables import benchmark_tables
+    *_,facts = benchmark_tables[name]
+    if facts in ('','torchvision'): return ''
+    return f'source_accuracy is what was reached on {facts}, which is no data set of the benchmark itself.'
+
 def _tables_of(name):
     "What is known of the tables of a benchmark: of what was reached, and of the scores if there are any"
     from transfer_metrics.datasets.tables import benchmark_tables, published
     reached,_,scores,_ = benchmark_tables[name]
-    return [published(k).attrs for k in dict.fromkeys((reached,scores)) if k]
+    return {k: published(k).attrs for k in (reached,scores) if k}
+
+def _title(told): return f'{told["title"].replace("`", "")} ({told["citation"]})'
 
 def _check(o):
     "Refuse a name that there is not"
@@ -142,6 +190,7 @@ def benchmark(
     against:str='', # a score or baseline: print by how much the others are better than it, with paired intervals
     n_boot:int=2000, # bootstrap resamples; 0 for no intervals
     seed:int=0, # for the resamples
+    progress:bool=True, # show progress
     **files:str # where results are written: `csv`, `json`, `plot` and `report`
 ) -> None: # Nothing: a table and the answer on stdout, files where asked for
     "How well published scores choose among published models; with no arguments, on the models of the LogME paper"
@@ -151,20 +200,24 @@ def benchmark(
     _check(o)
     from transfer_metrics.model_selection.benchmarks import benchmark as published, judged
     bench = published(name)
-    run:dict[str,Any] = dict(n_boot=n_boot, seed=seed)
+    run:dict[str,Any] = dict(n_boot=n_boot, seed=seed, progress=progress)
     found = judged(bench, statistics=_statistics, **run)
     difference = _difference(bench, found, run)
     models,targets = bench.reached.shape
     tables = _tables_of(name)
-    a.found(f'{name}: {models} models on {targets} data sets. {tables[0]["title"]} ({tables[0]["citation"]})')
+    first,*others = tables
+    a.found(f'{name}: {models} models on {targets} data sets. {_title(tables[first])}')
+    for k in others: a.found(f'The scores are those of another table, {k}: {_title(tables[k])}')
     shown = judged(bench, statistics=_statistics, against=against, **run) if against else found
     a.data('benchmark', shown)
     less = f', less that of {against}' if against else ''
     a.table(f'Agreement with what the models reached{less}: mean over data sets, 95 % intervals', _shown(shown))
-    a.note(_legend)
-    for told in tables: a.note(told['note'].replace('`', ''))
+    notes = {k: told['note'].replace('`', '') for k,told in tables.items()}
+    for text in filter(None, [_legend, _few(shown), _fact(name)]): a.note(text)
+    for k,text in notes.items(): a.note(f'{k}: {text}' if others else text)
     a.figure('Weighted tau of scores and of what needs none', lambda: _figure(found))
     for text in _words(found, difference): a.say(text)
+    if against: a.say(_against_words(found, shown, against))
     over = '; intervals over data sets' if n_boot else ''
     a.rests(f'{models} models, {targets} data sets{over}.')
     a.explain(_reading)

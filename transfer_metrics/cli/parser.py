@@ -70,10 +70,10 @@ class Parser(ArgumentParser):
         "Raise a `ValueError`"
         from transfer_metrics.checks import near
         message = _plainer(message)
-        wrong = re.search(r'unrecognized arguments: (--[\w-]+)', message)
-        there = [o for a in self._actions for o in a.option_strings if o.startswith('--')]
+        wrong = re.search(r'unrecognized arguments: --([\w-]+)', message)
+        there = [o[2:] for a in self._actions for o in a.option_strings if o.startswith('--')]
         close = near(wrong[1], there, 1) if wrong else []
-        hint = f'; did you mean {close[0]}?' if close else ''
+        hint = f'; did you mean --{close[0]}?' if close else ''
         raise ValueError(f'{message}{hint} ({self.prog} --help lists the options)')
 
 def _titles(groups):

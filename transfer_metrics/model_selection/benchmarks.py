@@ -17,6 +17,7 @@ import pandas as pd
 from ..checks import known
 from ..datasets.tables import benchmark_tables, own_tables, published
 from .tables import is_baseline
+from ..progress import tqdm
 from ..stats import of_draws, resample
 
 # %% ../../nbs/model_selection/09_benchmarks.ipynb #e51b5465
@@ -137,6 +138,7 @@ def benchmark_scores(
 def _by_size(f, counts):
     "`f` of draws that are not all of one size, as where a model that was drawn is not known on a data set"
     sizes = counts.sum(-1)
+    if sizes.min()==sizes.max()>1: return f(counts)
     res = np.full(len(counts), np.nan)
     for n in np.unique(sizes):
         these = sizes==n
@@ -196,6 +198,7 @@ def judged(
     coverage:float=.95, # Of the intervals
     n_boot:int=2000, # Resamples
     seed:int=0, # For them
+    progress:bool=False, # Show a bar if it takes more than two seconds
 ) -> pd.DataFrame: # Columns `benchmark, score, kind, statistic, value, lo, hi, lo_models, hi_models, n, n_models`
     """How well each score and baseline chooses, in the mean over the data sets of a benchmark
 
@@ -214,12 +217,16 @@ def judged(
     if against: known(against, names, 'score')
     run = dict(coverage=coverage, n_boot=n_boot, seed=seed)
     rows = []
-    for s in statistics:
+    every = list(statistics)
+    bar = tqdm(total=len(every)*len(tables), desc='scores judged', delay=2, leave=False, disable=not progress)
+    for s in every:
         found = {k: _Judged(s, v, bench.reached) for k,_,v in tables}
         other = found.get(against)
         for name,kind,_ in tables:
             row = dict(benchmark=bench.name, score=name, kind=kind, statistic=s)
             rows.append(row | _judgement(found[name], other, **run))
+            bar.update()
+    bar.close()
     return pd.DataFrame(rows)
 
 # %% ../../nbs/model_selection/09_benchmarks.ipynb #1952f50c
