@@ -92,3 +92,14 @@ def test_cautions_say_one_sentence():
                 s = Sizes(n, d, 3., 2, math.log(2))
                 text = m.beware(-.1, s)
                 assert isinstance(text, str) and '\n' not in text and len(text)<250, k
+
+def test_labels_that_are_numbers_of_samples():
+    "Classes of one sample each say nothing, whatever value a score has"
+    x = np.random.default_rng(0).normal(size=(40,8))
+    metrics = ['h_score','logme']
+    every = score_models({'a': Outputs(features=x, labels=np.arange(40))}, metrics=metrics, progress=False)
+    assert every.caution.str.startswith('saturated: 40 of 40 samples are alone in their classes').all()
+    some = score_models({'a': Outputs(features=x, labels=np.maximum(np.arange(40), 10))}, metrics=['logme'], progress=False)
+    assert some.caution.str.startswith('inflated: 29 of 40 samples').all()
+    few = score_models({'a': Outputs(features=x, labels=np.arange(40)%21)}, metrics=['logme'], progress=False)
+    assert (few.caution=='').all()

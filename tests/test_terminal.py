@@ -30,6 +30,12 @@ def arrays(tmp_path_factory):
     np.save(d/'good.npy', np.eye(3)[y]+rng.normal(size=(60,3))/3)
     np.save(d/'bad.npy', rng.normal(size=(60,3)))
     pd.DataFrame(dict(label=y)).to_csv(d/'y.csv', index=False)
+    np.save(d/'objects.npy', np.full((60,3), 1., object))
+    (d/'torn').mkdir()
+    np.save(d/'torn'/'data.npy', np.zeros((4,8,8), np.uint8))
+    bright = np.float32(255)*(np.arange(4)%2)[:,None,None,None]*np.ones((1,8,8,3), np.float32)
+    np.savez(d/'bright.npz', images=bright, labels=[0,1,0,1])
+    np.savez(d/'fewer.npz', images=bright/255, labels=[0,1,0])
     (d/'noise.csv').write_bytes(b'\xff\xfe\x00'*9)
     (d/'text.npy').write_text('0,1')
     pd.DataFrame(dict(label=[f'bird {i}' for i in range(60)])).to_csv(d/'names.csv', index=False)
@@ -140,7 +146,14 @@ refused = {
     'rank --models resnet81 --images {d}': 'resnet18',
     'rank --features {d}/none.npy --labels {d}/y.csv': 'no such file',
     'rank --features {d}/y.txt --labels {d}/y.csv': '--features must name a file that ends in .npy',
-    'rank --features {d}/good.npy': '--features and --probs go with --labels',
+    'rank --features {d}/good.npy': '--features needs --labels, a file with one label',
+    'rank --labels {d}/y.csv': '--labels needs --features or --probs',
+    'rank --limit 1': '--limit must be 0 for all samples, or at least 2',
+    'rank --features {d}/good.npy --labels {d}/names.csv': 'the 60 samples have 60 different labels',
+    'rank --features {d}/objects.npy --labels {d}/y.csv': 'save them as numbers, such as features.astype(float)',
+    'rank --models resnet18 --weights none --npy {d}/torn': 'must hold data.npy and labels.npy: no such file',
+    'rank --models resnet18 --weights none --images {d}/bright.npz': '--images {d}/bright.npz must lie in [0, 1], got 0 to 255',
+    'rank --models resnet18 --weights none --images {d}/fewer.npz': '/fewer.npz must have one label a sample, got 4 samples and 3',
     'rank --features {d}/good.npy --labels {d}/y.csv --metrics leep': '--metrics leep needs --probs',
     'rank --features {d}/good.npy --labels {d}/y.csv --metrics otce': '--metrics otce needs samples of the source',
     'rank --device gpu': '--device must be',
@@ -184,7 +197,7 @@ def test_refused(line, arrays):
     status,out,err = run(line.format(d=arrays))
     assert (status,out)==(2,'')
     assert len(err.splitlines())==1
-    assert refused[line] in err
+    assert refused[line].format(d=arrays) in err
 
 taken = [
     'curves curves.csv --n train_size --perf accuracy --by init --csv curves.csv',

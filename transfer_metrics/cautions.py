@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cautions.html.md"""
 
 # %% auto #0
 __all__ = ['unseen', 'Sizes', 'counted', 'sizes', 'chance_share', 'by_chance', 'saturated', 'warn', 'unsaid', 'of_covariance',
-           'of_overlap', 'of_evidence']
+           'of_overlap', 'of_single', 'of_evidence']
 
 # %% ../nbs/18_cautions.ipynb #315ecdd3
 import math
@@ -30,6 +30,7 @@ class Sizes(NamedTuple):
     c_s:float=0. # Source classes that the samples occupy, 0 if there are none
     c_t:int=0 # Target classes
     entropy:float=0. # Of the target labels, in nats
+    single:int=0 # Target classes of one sample each
 
     def __str__(self):
         text = f'{self.n} samples of {self.c_t} classes'
@@ -87,7 +88,8 @@ def sizes(
     counts = np.array(list(times.values()))
     share = counts/max(n, 1)
     entropy = -float(share@np.log(share))
-    return Sizes(n, parts[0].get('d', 0), _occupied(parts), len(times), entropy)
+    single = int((counts==1).sum())
+    return Sizes(n, parts[0].get('d', 0), _occupied(parts), len(times), entropy, single)
 
 # %% ../nbs/18_cautions.ipynb #7095194a
 def _linear(s, options):
@@ -233,6 +235,19 @@ def of_overlap(
     caution = by_chance('overlap', _reduce)(value, s, options)
     if saturated(caution) or not pairs or -value>=.01*pairs: return caution
     return f'saturated: less than 1 % of the overlap that there could be is left ({s}); {_reduce}'
+
+def of_single(
+    s:Sizes, # How much data a value is of
+) -> str: # One sentence, or ''
+    """The caution of any score where most samples are alone in their class
+
+    >>> of_single(Sizes(n=4, c_t=4, single=4))[:52]
+    'saturated: 4 of 4 samples are alone in their classes'
+    """
+    if 2*s.single<=s.n: return ''
+    how = 'saturated' if s.single==s.n else 'inflated'
+    return (f'{how}: {s.single} of {s.n} samples are alone in their classes, of which a score can say nothing; labels '
+            'must be classes, not numbers of samples')
 
 def of_evidence(
     value:float, # Of the score

@@ -233,8 +233,8 @@ def read_file(
     except (OSError,EOFError,ValueError) as e:
         if str(path) in str(e): raise
         if 'object' in str(e).lower() and _is_numpys(path):
-            raise ValueError(f'{path} holds Python objects; save them as text or numbers, '
-                             f'such as {option}.astype(str)') from None
+            kind,example = ('text or numbers','astype(str)') if option=='labels' else ('numbers','astype(float)')
+            raise ValueError(f'{path} holds Python objects; save them as {kind}, such as {option}.{example}') from None
         raise ValueError(f'{path} is not a {kind} file of numbers or text, as NumPy writes it') from None
 
 def check_rows(
@@ -272,8 +272,11 @@ def arrays_with_labels(
     o:Any, # Options `features`, `probs` and `labels`
 ) -> None: # Nothing, or `ValueError`
     "Refuse arrays without labels, and labels alone"
-    if bool(o.features or o.probs)==bool(o.labels): return
-    raise ValueError('--features and --probs go with --labels, a file with one label a sample')
+    arrays = o.features or o.probs
+    if bool(arrays)==bool(o.labels): return
+    if arrays:
+        raise ValueError(f'--{"features" if o.features else "probs"} needs --labels, a file with one label a sample')
+    raise ValueError('--labels needs --features or --probs, files of one row a sample, such as --features vit.npy')
 
 def layer_of_models(
     o:Any, # Options `layer` and `models`

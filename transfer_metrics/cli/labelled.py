@@ -11,7 +11,7 @@ __all__ = ['given_images', 'LabelledImages', 'images_of', 'found_text', 'model_o
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
-from ..checks import two_classes
+from ..checks import one_label_each, two_classes
 from .common import models_text, names_in, numbers_in, own_model
 from .common import takes_colour, with_shape
 from .amounts import image_counts
@@ -22,24 +22,40 @@ from ..paths import present
 from ..phrases import amount
 
 # %% ../../nbs/cli/14_labelled.ipynb #47b8182e
+def _check_npy(folder):
+    "Refuse a folder without the two arrays"
+    present(folder, '--npy', 'folder')
+    for k in 'data.npy','labels.npy': present(folder/k, f'--npy {folder} must hold data.npy and labels.npy', 'file')
+
 def given_images(
     o:Any, # Options of a command: `images`, `dataset` and `npy`
 ) -> str: # A path, or the name of a data set of torchvision; '' for none
     "Where the labelled images are, under whichever name that was given"
     given = [k for k in (o.images,o.dataset,o.npy) if k]
     one_way({'--images': o.images, '--dataset': o.dataset, '--npy': o.npy})
-    if o.npy: present(o.npy, '--npy', 'folder')
+    if o.npy: _check_npy(Path(o.npy))
     check_dataset(o.dataset)
     return given[0] if given else ''
 
-def _arrays_in(path):
-    "Images and labels of an .npz file, or of a .npy file with its labels beside it"
+def _stored(path, option):
+    "Images and labels of a folder of two arrays, of an .npz file, or of a .npy file with its labels beside it"
     import numpy as np
     from transfer_metrics.invariance.exterior import npz_pair
     from transfer_metrics.invariance.recipes import one_set
-    if path.suffix=='.npz': return npz_pair(path, '--images')
+    if path.is_dir(): return [np.load(path/k, mmap_mode='r') for k in ('data.npy','labels.npy')]
+    if path.suffix=='.npz': return npz_pair(path, option)
     s = one_set(path)
     return s.images,np.asarray(s.labels)
+
+def _arrays_in(path, option):
+    "Images and labels in files, refused where they do not go together"
+    from transfer_metrics.containers import unit_levels
+    from transfer_metrics.core import as_tensor
+    images,labels = _stored(path, option)
+    name = f'{option} {path}'
+    one_label_each(len(images), labels, name)
+    unit_levels(as_tensor(images, name), name)
+    return images,labels
 
 class LabelledImages(NamedTuple):
     "Where labelled images lie, and how models of one's own want them"
@@ -101,16 +117,15 @@ class LabelledImages(NamedTuple):
         model:Any=None, # One's own that looks at them, where there is neither
     ) -> Any: # A data set of `(image, class number)`
         "The images, preprocessed as `weights` want it"
-        from transfer_metrics.datasets.images import array_images, load_dataset, load_images, load_npy
+        from transfer_metrics.datasets.images import array_images, load_dataset, load_images
         own = weights is None and transform is None
         if own: transform = self.transform(model is not None and takes_colour(model, self.mean))
         options = dict(weights=weights, transform=transform, limit=self.limit or None, seed=self.seed)
         place = Path(self.npy or self.images)
         if self.dataset or not place.exists():
             return load_dataset(self.dataset or self.images, root=self.root, split=self.split, **options)
-        if self.npy or (place/'data.npy').is_file(): return load_npy(place, **options)
-        if place.is_dir(): return load_images(place, **options)
-        return array_images(*_arrays_in(place), **options)
+        if place.is_dir() and not (self.npy or (place/'data.npy').is_file()): return load_images(place, **options)
+        return array_images(*_arrays_in(place, '--npy' if self.npy else '--images'), **options)
 
     def remarks(self,
         names:str, # Models, separated by commas

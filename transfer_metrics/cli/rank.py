@@ -11,7 +11,7 @@ __all__ = ['rank']
 from math import isnan
 from types import SimpleNamespace
 from fastcore.meta import delegates
-from .amounts import check_loading
+from .amounts import check_loading, check_repeated, label_counts
 from .answers import Answer
 from .arrays import found_in, given_arrays, given_outputs
 from .intervals import interval_words, show_p_best, with_ends
@@ -208,14 +208,16 @@ def _check(o):
     check_networks(o.models, o.weights, o.device)
     for path in names_in(o.outputs): check_saved(path)
     if o.models: check_labelled(o)
-    return given_arrays(dict(features=o.features, probs=o.probs), o.labels) if arrays else None
+    given = given_arrays(dict(features=o.features, probs=o.probs), o.labels) if arrays else None
+    if given: check_repeated(label_counts(given.labels))
+    return given
 
 def _seen_by(o, given, found, progress):
     "Outputs of the models, and of the embedded ones those on test data and their source accuracies as well"
     from transfer_metrics.experiments.recipes import digits_outputs
     run = dict(batch_size=o.batch_size, device=run_device(o.device), progress=progress)
     if o.models:
-        run |= dict(found=found, store=o.store, sizes=o.sizes, workers=o.workers)
+        run |= dict(found=found, store=o.store, sizes=o.sizes, workers=o.workers, counted=check_repeated)
         run |= dict(layer=o.layer or None, pooling=o.pooling or None, memory=None if o.memory<0 else o.memory)
         with time_told(o.store): return model_outputs(o.models, o.weights, labelled_of(o), **run),None,None
     test = accuracy = None

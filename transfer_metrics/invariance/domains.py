@@ -17,7 +17,7 @@ from torch import Tensor
 from ..checks import distinct, known, some_images, whole
 from ..core import ArrayLike, as_tensor
 from .transforms import recipe
-from ..containers import pixels
+from ..containers import pixels, unit_levels
 
 # %% ../../nbs/invariance/10_domains.ipynb #2c9476d1
 class ImageSet(NamedTuple):
@@ -81,10 +81,7 @@ def stored_images(
     if x.dtype==torch.uint8: return x
     if not x.is_floating_point():
         raise ValueError(f'`{name}` must be uint8, or floating point in [0, 1], got {x.dtype}')
-    lo,hi = map(float, torch.aminmax(x))
-    if lo>=0 and hi<=1: return x
-    raise ValueError(f'`{name}` must lie in [0, 1], got {lo:g} to {hi:g}; '
-                     'divide by 255 or keep uint8, and normalise in the model, not before')
+    return unit_levels(x, name)
 
 def _is_whole(dtype):
     "Whether a type of NumPy or torch holds whole numbers"

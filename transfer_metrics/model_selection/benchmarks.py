@@ -138,7 +138,6 @@ def benchmark_scores(
 def _by_size(f, counts):
     "`f` of draws that are not all of one size, as where a model that was drawn is not known on a data set"
     sizes = counts.sum(-1)
-    if sizes.min()==sizes.max()>1: return f(counts)
     res = np.full(len(counts), np.nan)
     for n in np.unique(sizes):
         these = sizes==n

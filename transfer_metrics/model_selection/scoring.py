@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 from torch.nn.parameter import is_lazy
-from ..cautions import counted, sizes
+from ..cautions import counted, of_single, sizes
 from ..checks import two_classes
 from ..company import Company
 from ..containers import is_column
@@ -119,7 +119,8 @@ def caution_of(
     "Why not to trust a value"
     m,options = resolve(metric)
     if m.caution is None: return ''
-    return m.beware(value, sizes(parts), **options)
+    s = sizes(parts)
+    return '' if math.isnan(value) else of_single(s) or m.beware(value, s, **options)
 
 def doubt_of(
     metric:str|Callable|Metric, # As `resolve` takes it
