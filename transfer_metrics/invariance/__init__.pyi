@@ -68,9 +68,9 @@ from .label_free import label_free_metrics as label_free_metrics
 from .label_free import LabelFree as LabelFree
 from .label_free import of_images as of_images
 from .label_free import wanted_metrics as wanted_metrics
-from .lines import around_shares as around_shares
 from .lines import classical_interval as classical_interval
 from .lines import fit_lines as fit_lines
+from .lines import of_shares as of_shares
 from .lines import on_lines as on_lines
 from .lines import resampled_interval as resampled_interval
 from .mano import mano as mano

@@ -16,7 +16,7 @@ import torch
 from .. import stats
 from ..checks import finite_rows, number, one_of
 from ..core import ArrayLike, as_tensor, like
-from .lines import around_shares, classical_interval, fit_lines, on_lines, resampled_interval
+from .lines import classical_interval, fit_lines, of_shares, on_lines, resampled_interval
 from ..plots import axes as axes_of, meaning, style
 from ..stats import Estimate, aligned, bootstrap_interval
 
@@ -266,7 +266,7 @@ class AccuracyFit:
             drawn = dict(n_boot=self.n_boot or 1000, seed=self.seed)
             ends:Any = resampled_interval(line, x, u, v, coverage=coverage, **drawn)
         else: ends = classical_interval(line, x, u, v, coverage=coverage)
-        if self.axes=='linear': ends = around_shares(ends, self.intercept+self.slope*x)
+        if self.axes=='linear': ends = of_shares(ends)
         lo,hi = np.asarray(self._accuracy(ends))
         return _like(lo, metric),_like(hi, metric)
 
