@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..checks import one_of
 from .common import names_in
 from .spreadsheets import read_table, read_words
-from ..phrases import amount, enumeration
+from ..phrases import enumeration
 
 # %% ../../nbs/cli/30_curve_tables.ipynb #b2d39852
 curve_formats = '.csv','.tsv','.parquet'
@@ -134,9 +134,8 @@ class Pair(NamedTuple):
     notes:list[str] # what to mind of the sizes
 
 def _gaps(side, n):
-    "A side without the rows that lack a number, and a sentence that says so"
-    there = side.frame.dropna(subset=[n, side.perf])
-    missing = len(side.frame)-len(there)
+    "That rows which lack a number are left out"
+    missing = int(side.frame[[n, side.perf]].isna().any(axis=1).sum())
     if missing: yield (f'{side.name}: {missing} of {len(side.frame)} rows lack a number in {n} or {side.perf}, and '
                        'are left out')
 
@@ -253,4 +252,5 @@ def curve_pair(
                          'intervals')
     for text in said: found(text)
     notes += _apart(complete, curves)
-    return Pair(curves, *_pairing(complete, curves), hint, notes)
+    paired,runs = _pairing(complete, curves)
+    return Pair(curves, paired, runs, hint, notes)
