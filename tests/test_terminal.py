@@ -499,6 +499,24 @@ def test_arrays_for_every_command(line, said, arrays):
     assert said in text
     assert given in text[text.index('Next:'):]
 
+@pytest.mark.filterwarnings('default')
+def test_loss_data_says_what_it_leaves_out(arrays, tmp_path):
+    "The held-out samples, a probe that is not done learning; the next command repeats all that was given"
+    given = f'--features one={arrays}/good.npy,two={arrays}/bad.npy --labels {arrays}/y.csv --probe linear'
+    sizes = f'--points 5,50 --n-seeds 2 --seed 3 --store {tmp_path}/st.csv --epsilons 1,.5'
+    line = f'loss-data {given} --train-steps 20 --lr 0.01 {sizes} --no-progress --json {tmp_path}/a.json'
+    status,out,err = run(line)
+    assert status==0, err
+    text = ' '.join(out.replace('\\\n', ' ').split())
+    result = json.loads((tmp_path/'a.json').read_text())
+    for word in 'All losses are on the same 6 held-out samples;','leave out which samples these are','--seed 4 draws others':
+        assert word in text and word in ' '.join(result['notes'])
+    for word in 'Not trained to the end: 40 steps','With 6 held-out samples a loss says next to nothing': assert word in result['answer']
+    assert 'on 6 held-out samples' in ' '.join(result['rests_on'])
+    repeated = set(text[text.index('Next:'):text.index('Page:')].split())
+    assert {*f'{given} {sizes}'.split(), '--lr', '--train-steps', '80'}<=repeated
+    assert len(pd.read_csv(tmp_path/'st.csv'))==2*2*2+2
+
 def test_messages_name_options(arrays):
     "What a warning advises is an option"
     frame = pd.read_csv(arrays/'curves.csv')

@@ -6,14 +6,16 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/common.html.md"""
 
 # %% auto #0
 __all__ = ['commands', 'Command', 'command', 'unnamed', 'write', 'names_in', 'numbers_in', 'range_in', 'as_options', 'read_array',
-           'limited', 'share_of', 'saved_outputs', 'own_model', 'takes_colour', 'with_shape', 'as_given', 'looked_at',
-           'pixels_text', 'random_text', 'models_text', 'check_channels', 'classifiers']
+           'limited', 'share_of', 'saved_outputs', 'own_model', 'takes_colour', 'with_shape', 'as_given', 'repeated',
+           'looked_at', 'pixels_text', 'random_text', 'models_text', 'check_channels', 'classifiers']
 
 # %% ../../nbs/cli/02_common.ipynb #88b4bcbf
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from shlex import quote
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from ..checks import distinct
 from ..model_names import libraries, library_of, told_apart
@@ -217,6 +219,20 @@ def as_given(
     "Options as the command line takes them, those that are not as usual"
     changed = {k: getattr(o, k) for k,v in usual.items() if getattr(o, k)!=v}
     return ' '.join(f'--{k.replace("_", "-")} {quote(str(v))}' for k,v in changed.items())
+
+_left = {'csv','json','plot','report','curve','latex','progress'} # files of results, and how work is shown
+
+def repeated(
+    name:str, # Of a command
+    o:Any, # Its options
+    **advised:Any, # Options that shall be others
+) -> str: # A command line
+    "A command once more with all that it was given, but for files of results, and with what is advised"
+    own = signature(commands[name].f).parameters
+    now = vars(o)|advised
+    told = [k for k in own if k in now and (k not in _left or k in advised)]
+    usual = {k: own[k].default for k in told}
+    return f'transfer-metrics {name} {as_given(SimpleNamespace(**now), usual)}'.rstrip()
 
 def looked_at(
     o:Any, # Options of a command

@@ -16,13 +16,14 @@ from ..checks import number, one_of, whole
 from .answers import Answer
 from .arrays import given_arrays, given_outputs
 from .amounts import check_sizes, digits_counts, label_counts, saved_counts
-from .common import as_given, command, names_in, numbers_in, saved_outputs, unnamed, write
+from .common import command, names_in, numbers_in, repeated, saved_outputs, unnamed, write
 from .inputs import layer_of_models, metric_args, one_way
 from .labelled import found_text, model_outputs
 from .names import check_networks, check_saved
+from .needs import bound_text, few_words, interval_table, longer_words, need_words, split_text
+from .needs import hurried
 from .plan import time_told
-from .texts import check_labelled, labelled_defaults, labelled_of
-from .words import estimate_text, need_words
+from .texts import check_labelled, labelled_of
 from ..paths import ends_in
 from ..phrases import amount
 
@@ -84,15 +85,6 @@ def _embedded(limit, seed):
 _of_own = dict(hidden=(128,), train_steps=1000, lr=1e-3)
 _of_digits = dict(hidden=(64,), train_steps=300, lr=1e-3)
 
-def _intervals(metrics, names):
-    "Losses and code lengths with their intervals"
-    digits = dict(val_loss=3, mdl=0)
-    titles = dict(val_loss='Val loss', mdl='MDL')
-    some = metrics[metrics.metric.isin(list(titles))]
-    text = [estimate_text(r.value, r.lo, r.hi, digits[r.metric]) for r in some.itertuples()]
-    cells = some.assign(text=text, metric=some.metric.map(titles))
-    wide = cells.pivot(index=['n','metric'], columns='name', values='text')
-    return wide[names].sort_index(ascending=[True,False]).rename_axis(columns=None)
 
 # %% ../../nbs/cli/05_loss_data.ipynb #9def0960
 _choices = dict(probe=('mlp','linear'), whiten=('global','feature','zca','none'), matmul=('float32','bfloat16'),
@@ -101,7 +93,7 @@ _reading = """Val loss is the loss on held-out samples after training on n sampl
 n, the nats it costs to send the labels while learning; compression says how many times less that is than without \
 learning. SDL is the part of that area above a loss, eSC the number of samples at which the loss falls to it: of two \
 representations, the one with the smaller number learns the task from less data. > marks what is only a lower bound, \
-because the loss is still above."""
+because the loss is still above. MDL and SDL by the right edge are lower bounds of a falling curve without a mark."""
 
 def _check_data(o):
     "Refuse data that do not go together, and names and files that there are not"
@@ -150,13 +142,13 @@ def _check(o):
     return given
 
 def _sizes(o, y):
-    "Training sizes, and those to report"
+    "Training sizes, those to report, and how many samples are held out"
     from transfer_metrics.loss_data.sampling import curve_points, split_rows
     check_sizes(o, label_counts(y))
     own = numbers_in(o.points, 'points', int)
     at = numbers_in(o.ns, 'ns', int)
-    train,*_ = split_rows(y, seed=o.seed)
-    return curve_points(len(train), n_points=o.n_points, points=own or None),at
+    train,held = split_rows(y, seed=o.seed)
+    return curve_points(len(train), n_points=o.n_points, points=own or None),at,len(held)
 
 def _training(o):
     "How probes are trained"
@@ -170,15 +162,17 @@ def _work(x, points, o, training):
     "How much there is to do"
     k = len(x)*len(points)*o.n_seeds
     parts = amount(len(x), 'representation'),amount(len(points), 'size'),amount(o.n_seeds, 'seed')
-    return f'{amount(k, "network")} ({", ".join(parts)}), {training["train_steps"]} steps each'
+    steps = training['train_steps']
+    return f'{amount(k, "network")} ({", ".join(parts)}), {steps} steps each, and {len(x)} of {2*steps} to compare'
 
-def _next(o):
-    "The command to go on with"
+def _next(o, longer):
+    "The command to go on with: a probe that has learned, then more seeds, a page of it all, another split"
     if not _own(o): return 'transfer-metrics loss-data --models resnet18,resnet50 --images FOLDER'
-    usual = dict(features='', labels='', outputs='', models='', weights='DEFAULT', layer='')
-    given = as_given(o, usual|labelled_defaults)
-    if o.n_seeds<10: return f'transfer-metrics loss-data {given} --n-seeds 10 --store losses.csv'
-    return f'transfer-metrics loss-data {given} --report needs.html'
+    again = partial(repeated, 'loss-data', o)
+    rows = hurried(longer)
+    if len(rows): return again(train_steps=4*int(rows.train_steps.iloc[0]))
+    if o.n_seeds<10: return again(n_seeds=10, store=o.store or 'losses.csv')
+    return again(seed=o.seed+1) if o.report else again(report='needs.html')
 
 def _draw(df, at, eps):
     "The curves as a figure"
@@ -188,23 +182,26 @@ def _draw(df, at, eps):
     return plt.gcf()
 
 # %% ../../nbs/cli/05_loss_data.ipynb #41f06593
-def _report(a, o, df, metrics, x, what, training, at, eps):
+def _report(a, o, df, metrics, longer, held, x, what, training, at, eps):
     "Tables and the answer"
     from transfer_metrics.loss_data.metrics import metrics_table
-    a.data('metrics', metrics)
-    a.data('curve', df)
+    for k,frame in dict(metrics=metrics, curve=df, trained_longer=longer).items(): a.data(k, frame)
     title = f'{o.probe}{what}: losses in nats, {amount(o.n_seeds, "seed")}, sums by the {o.edge} edge'
     a.table(title, unnamed(metrics_table(metrics)))
     if o.edge!='loglog': a.note('eSC is the size that was measured there; the answer below is read between the sizes')
     ends = 'with 95 % intervals over seeds' if o.n_seeds>1 else 'one seed, no intervals'
-    a.table(f'Loss and description length, {ends}', _intervals(metrics, list(x)))
+    a.table(f'Loss and description length, {ends}', interval_table(metrics, list(x)))
+    a.note(split_text(held, o.n_seeds, o.seed))
+    bound = bound_text(metrics, o.edge)
+    if bound: a.note(bound)
     a.figure('Loss on held-out samples against the number of labels', lambda: _draw(df, at, eps))
-    for text in need_words(metrics): a.say(text)
+    for text in [*need_words(metrics, df), *longer_words(longer), *few_words(held)]: a.say(text)
     hidden = f' of {"x".join(map(str, training["hidden"]))}' if o.probe=='mlp' else ''
-    probe = f'{o.probe}{hidden}, {training["train_steps"]} steps'
-    a.rests(f'{amount(o.n_seeds, "seed")} of a probe ({probe}); another probe may need more or less.')
+    probe = f'{o.probe}{hidden}, {training["train_steps"]} steps, lr {training["lr"]:g}'
+    on = amount(held, 'held-out sample')
+    a.rests(f'{amount(o.n_seeds, "seed")} of a probe ({probe}) on {on}; another probe may need more or less.')
     a.explain(_reading)
-    a.next(_next(o))
+    a.next(_next(o, longer))
     a.page('cli/loss_data.html')
 
 _groups = {'Models': 'models weights layer pooling outputs features',
@@ -274,16 +271,18 @@ def loss_data(
     given = _check(o)
     x,y,what = _material(o, given, a.found)
     text = found_text(y, 'samples')
-    from transfer_metrics.loss_data.estimator import loss_data_curve
+    from transfer_metrics.loss_data.estimator import loss_data_curve, trained_longer
     from transfer_metrics.loss_data.metrics import compute_metrics
     from transfer_metrics.loss_data.render import render_latex
-    sizes,at = _sizes(o, y)
+    sizes,at,held = _sizes(o, y)
     if not models: a.found(text)
     a.found(_work(x, sizes, o, training))
-    run:dict[str,Any] = dict(device=device or None, store=store or None, seed=seed, progress=progress)
-    with time_told(store): df = loss_data_curve(x, y, points=sizes, n_seeds=n_seeds, **training, **run)
+    run:dict[str,Any] = training|dict(device=device or None, store=store or None, seed=seed, progress=progress)
+    with time_told(store):
+        df = loss_data_curve(x, y, points=sizes, n_seeds=n_seeds, **run)
+        longer = trained_longer(df, x, y, **run)
     metrics = compute_metrics(df, at or None, eps, edge=edge, labels=y)
-    _report(a, o, df, metrics, x, what, training, at, eps)
+    _report(a, o, df, metrics, longer, held, x, what, training, at, eps)
     a.deliver(**files)
     if curve: write(curve, df.to_csv(index=False))
     if latex: write(latex, render_latex(metrics))
