@@ -257,6 +257,7 @@ def test_invariance(files):
     assert (status,err)==(0,'') and max(map(len, out.splitlines()))<=80
     passes = (5+1)*90*4
     assert out.index(f'{passes:,} forward passes')<out.index('How well each metric')
-    assert 'it predicts an accuracy of' in ' '.join(out.split())
+    said = ' '.join(out.split())
+    assert 'it predicts an accuracy of' in said and 'fewer than 5 sets prove nothing' in said and 'as good as' not in said
     status,hurried,_ = run('invariance', *ask, '--minutes', 1e-6, '--n-boot', 0)
     assert status==0 and '10 interior sets of 20 images' in ' '.join(hurried.split())

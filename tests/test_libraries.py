@@ -323,7 +323,7 @@ def test_texts_from_a_shell(tmp_path, monkeypatch, capsys):
     kept = ['--store', 'kept', '--metrics', 'transrate,knn']
     assert main(['rank', *line, *kept, '--pooling', 'cls', '--csv', 'scores.csv'])==0
     out = ' '.join(capsys.readouterr().out.split())
-    assert '12 texts, 2 classes' in out and 'one forward pass over 12 texts each' in out
+    assert '12 texts, 2 classes' in out and 'one model, one forward pass over 12 texts' in out
     assert '--texts reviews.csv --columns review,stars' in out.replace('\\ ', '') # of the next command
     given = open_model(f'hf:{encoder}')
     said = outputs(given, (reviews*2, labels*2), pooling='cls', **quiet)

@@ -36,6 +36,8 @@ def arrays(tmp_path_factory):
     bright = np.float32(255)*(np.arange(4)%2)[:,None,None,None]*np.ones((1,8,8,3), np.float32)
     np.savez(d/'bright.npz', images=bright, labels=[0,1,0,1])
     np.savez(d/'fewer.npz', images=bright/255, labels=[0,1,0])
+    for k in ('birds/owl','birds/wren','empty'): (d/k).mkdir(parents=True)
+    for k in ('owl','wren'): (d/'birds'/k/'1.png').touch()
     (d/'noise.csv').write_bytes(b'\xff\xfe\x00'*9)
     (d/'text.npy').write_text('0,1')
     pd.DataFrame(dict(label=[f'bird {i}' for i in range(60)])).to_csv(d/'names.csv', index=False)
@@ -183,6 +185,12 @@ refused = {
     'benchmark --seed -1': '--seed must be a whole number of at least 0',
     'accuracy --model resnet18 --known {d} --new nowhere': 'no data set of torchvision: nowhere',
     'accuracy --metrics lepp': 'transfer-metrics help accuracy lists them',
+    'invariance --metrics accuracy': 'name at least one of them',
+    'invariance --n-boot 2': '--n-boot must be a whole number of at least 100, got 2',
+    'invariance --models resnet18 --images {d}/birds --metrics jigsaw_prediction': '--metrics jigsaw_prediction needs --train',
+    'invariance --models resnet18 --images {d}/birds --metrics atc': '--metrics atc needs --source',
+    'invariance --models resnet18 --images {d}/birds --exterior {d}/empty': 'empty holds no images',
+    'rank --json /proc/x.json': 'cannot be written',
     'invariance --metrics entropi': "did you mean 'entropy'",
     'accuracy --model resnet81 --known {d} --new {d}': 'resnet18',
     'accuracy --model resnet18': '--known and --new are missing',
@@ -281,6 +289,13 @@ at_once = [
     'accuracy --metrics lepp',
     'accuracy --model resnet18 --known . --new . --mean .5',
     'invariance --metrics lepp',
+    'invariance --metrics accuracy',
+    'invariance --n-boot 2',
+    'invariance --minutes 1',
+    'invariance --models resnet18 --images {d}/birds --metrics rotation_prediction',
+    'invariance --models resnet18 --images {d}/birds --metrics doc',
+    'invariance --models resnet18 --images {d}/birds --exterior {d}/empty',
+    'accuracy --models resnet18 --known {d}/birds --new {d}/empty',
     'invariance --permutations some',
     'invariance --models resnet18',
     'study corelation',
@@ -314,6 +329,7 @@ for line in json.loads(sys.argv[1]): print(main(line.split()), *(k for k in heav
 """
     (tmp_path/'split'/'train'/'owl').mkdir(parents=True)
     (tmp_path/'split'/'train'/'owl'/'1.png').touch()
+    (tmp_path/'empty').mkdir()
     for name in ('train','test'):
         (tmp_path/'flat'/name).mkdir(parents=True)
         (tmp_path/'flat'/name/'1.png').touch()

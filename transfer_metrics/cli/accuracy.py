@@ -8,7 +8,6 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/accuracy.html.md""
 __all__ = ['accuracy']
 
 # %% ../../nbs/cli/17_accuracy.ipynb #e76efb81
-from pathlib import Path
 from shlex import quote
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +18,8 @@ from .answers import Answer
 from .common import as_given, command, looked_at, names_in
 from .inputs import as_many_files, check_names
 from .known_and_new import check_known_and_new, known_and_new, of_texts, saved_pairs
-from .names import check_networks, check_pixels, check_saved, existing, predicted_names
+from .names import check_filled, check_networks, check_pixels, check_saved, existing
+from .names import predicted_names
 from ..phrases import amount, enumeration
 
 # %% ../../nbs/cli/17_accuracy.ipynb #47bc25be
@@ -47,6 +47,7 @@ def _check(o):
     for option in ('known','new','known_outputs','new_outputs'): existing(getattr(o, option), option.replace('_', '-'))
     for option in ('known_outputs','new_outputs'):
         for path in names_in(getattr(o, option)): check_saved(path, option.replace('_', '-'))
+    check_filled(o.new, 'new')
     check_known_and_new(o)
     check_networks(o.models, o.weights, o.device)
     check_pixels(o.size, o.mean, o.std)

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from .common import names_in
-from ..phrases import amount
+from ..datasets.folders import holds_images
+from ..phrases import amount, enumeration
 
 # %% ../../nbs/cli/28_answered.ipynb #79c8a6f7
 def folder_names(
@@ -59,26 +60,44 @@ def folder_classes(
     return orders[first]
 
 # %% ../../nbs/cli/28_answered.ipynb #bb44f89f
+def _first_look(name, model, image, mean):
+    "What a model says about one image; what it cannot take, in the words of the command line"
+    from textwrap import shorten
+    from transfer_metrics.models import forward
+    c,h,w = image.shape[1:]
+    if len(mean) not in (0,1,c):
+        raise ValueError(f'--mean and --std must have one number a channel, the images have {c}, got {len(mean)}')
+    try: look, = forward(model, image, progress=False)
+    except RuntimeError as e: why = shorten(str(e), 120)
+    else: return look
+    raise ValueError(f'{name} fails on images of {amount(c, "channel")} and {h} x {w} pixels ({why}); --size says how '
+                     'large it wants them')
+
+def _differ(name, n, names, path):
+    "Why a number of outputs and the folders of classes do not match"
+    some = ', '.join(names[:3])
+    more = ' ...' if len(names)>3 else ''
+    found = f'{name} has {amount(n, "output")}, but {path} has {len(names)} classes ({some}{more})'
+    bare = [k for k in folder_names(path) if not holds_images(Path(path)/k)]
+    if bare: return f'{found}, of which {enumeration(bare)} has no images; remove the folder, or fill it'
+    return f'{found}: --classes names the folder of each output, or give a model that was trained for these'
+
 def check_answers(
     models:Mapping[str,Any], # By name
     known:Any, # An `ImageSet`, labelled
     path:str, # Where it comes from; what is no folder of folders has class numbers of its own
     classes:Sequence[str]|None=None, # A name for each output, as of `folder_classes`
+    mean:Sequence[float]=(), # Of the channels, as of `--mean`
 ) -> None: # Nothing, or `ValueError`
-    "Refuse models that answer in other classes than a folder has: its folders would stand for the wrong outputs"
+    "Refuse images that models do not take, and models that answer in other classes than a folder has"
     from transfer_metrics.invariance.domains import floats
-    from transfer_metrics.models import forward
-    if not folder_names(path): return
     names = list(classes or folder_names(path))
     one = floats(known.images[:1])
     for k,m in models.items():
-        look, = forward(m, one, progress=False)
+        look = _first_look(k, m, one, mean)
+        if not folder_names(path): continue
         n = look.logits.shape[1]
-        if n==len(names): continue
-        some = ', '.join(names[:3])
-        more = ' ...' if len(names)>3 else ''
-        raise ValueError(f'{k} has {amount(n, "output")}, but {path} has {len(names)} classes ({some}{more}): '
-                         '--classes names the folder of each output, or give a model that was trained for these')
+        if n!=len(names): raise ValueError(_differ(k, n, names, path))
 
 def named_counts(
     labels:Any, # Of images, class numbers

@@ -13,6 +13,7 @@ from itertools import combinations
 from os import W_OK, access
 from os.path import exists
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 from .common import as_options, names_in, write
 from .report import Page, figure_html, paragraph, table_html
@@ -29,12 +30,19 @@ _results = *_suffixes,*_others
 
 _data = '.png','.jpg','.npy','.npz' # what folders of images and of arrays hold
 
+def _can_hold_files(home):
+    "Whether a file can be made in a folder; some that say so, such as /proc, hold none"
+    if not access(home, W_OK): return False
+    try: TemporaryFile(dir=home).close()
+    except OSError: return False
+    return True
+
 def _check_place(option, path):
     "Refuse a path in a folder that cannot be written to"
     p = Path(path).absolute()
     if option=='store' and p.exists(): return # which may only be read
     home = p if p.is_dir() else next(o for o in p.parents if o.exists())
-    if home.is_dir() and access(home, W_OK): return
+    if home.is_dir() and _can_hold_files(home): return
     raise ValueError(f'--{option} {path} cannot be written: {home} is no folder where files can be made')
 
 def _same(path, other):

@@ -15,15 +15,18 @@ from typing import Any, NamedTuple
 from fastcore.meta import delegates
 from ..checks import number, whole
 from .answered import check_answers, folder_classes, named_counts
+from .amounts import check_resamples
 from .answers import Answer
 from .common import as_given, classifiers, command, looked_at, models_text, names_in, numbers_in
 from .common import unnamed, write
 from .config import configured
 from .inputs import check_names
 from .labelled import given_images
-from .names import check_images, check_networks, check_pixels, existing, label_free_names
+from .names import check_filled, check_images, check_networks, check_pixels, existing
+from .names import label_free_names
 from .plan import asked, fewer, less, lasting, passes, planned, timed, views
 from ..paths import ends_in
+from ..phrases import enumeration
 
 # %% ../../nbs/cli/06_invariance.ipynb #a1689912
 class _Material(NamedTuple):
@@ -74,11 +77,12 @@ def _own(o, metrics, a):
     "Models, interior and exterior sets, source images and heads, from the options"
     from transfer_metrics.invariance.domains import floats, interior_domain
     from transfer_metrics.invariance.recipes import fit_heads, one_set
-    models = classifiers(o.models, o.weights, numbers_in(o.mean, 'mean'), numbers_in(o.std, 'std'))
+    mean = numbers_in(o.mean, 'mean')
+    models = classifiers(o.models, o.weights, mean, numbers_in(o.std, 'std'))
     where = dict(size=o.size or None, root=o.root, split=o.split, download=True)
     where['classes'] = folder_classes(models, o.images, o)
     base = _base(o, where, a)
-    check_answers(models, base, o.images, where['classes'])
+    check_answers(models, base, o.images, where['classes'], mean)
     exterior = _exterior(o, where)
     seconds = timed(models, base.images, most=o.batch_size, device=o.device)
     plan = planned(o, metrics, seconds/len(models), len(base.images), len(exterior), o.train)
@@ -94,7 +98,7 @@ def _own(o, metrics, a):
     n = passes(plan, len(base.images), len(exterior), each)
     _work(a, m, n, seconds)
     if plan!=asked(o): a.found(less(plan))
-    for text in models_text(o.models, o.weights, o.mean): a.found(text)
+    for text in filter(None, [*models_text(o.models, o.weights, o.mean), _left_out(o)]): a.found(text)
     return m,plan
 
 # %% ../../nbs/cli/06_invariance.ipynb #ff02ee7a
@@ -164,12 +168,17 @@ def _show_predictions(a, found):
 
 def _shown(some):
     "Predictions as they are printed"
+    import numpy as np
     import pandas as pd
     ends = some.estimated_accuracy,some.accuracy_lo,some.accuracy_hi
     cells = [_cell(*e) for e in zip(*ends, strict=True)]
     columns = {'predicted accuracy': cells}
     if some.accuracy.notna().any(): columns['accuracy'] = list(some.accuracy)
+    beside = some.accuracy_lo.isna()
+    if beside.any(): columns['note'] = np.where(beside, 'outside the range of the line', '')
     return pd.DataFrame(columns, index=list(some.data))
+
+_few = 5 # sets outside, below which nothing is said about the interval
 
 def _words(model, r, o):
     "The answer for one model"
@@ -184,8 +193,9 @@ def _words(model, r, o):
     held = int((above & below).sum())
     misses = known.estimated_accuracy-known.accuracy
     off = misses.abs().mean()
-    verdict = 'as good as it says' if held>=.9*len(known) else 'so do not rely on its interval outside'
-    return f'{text}, is off by {off:.2f} on average, and its interval holds {held} of {len(known)}, {verdict}.'
+    verdict = ', as good as it says' if held>=.9*len(known) else ', so do not rely on its interval outside'
+    if len(known)<_few: verdict = f'; fewer than {_few} sets prove nothing'
+    return f'{text}, is off by {off:.2f} on average, and its interval holds {held} of {len(known)}{verdict}.'
 
 def _flat_words(model, frame, m):
     "Why no line can be fitted for a model"
@@ -284,8 +294,29 @@ def invariance(
     if o.fits: write(o.fits, scores.to_csv(index=False))
     a.deliver(**{k: options[k] for k in ('csv','json','plot','report')})
 
+_needs = dict(rotation_prediction='train', jigsaw_prediction='train', doc='source', atc='source', atc_entropy='source')
+
+def _check_metrics(o):
+    "Refuse metrics that there are not, that lack images, and accuracy alone"
+    check_names(o.metrics, label_free_names(), 'invariance')
+    names = names_in(o.metrics)
+    if set(names)=={'accuracy'}:
+        raise ValueError('--metrics accuracy is what the others are to tell; name at least one of them')
+    for k in names:
+        option = _needs.get(k, '')
+        if o.models and option and not getattr(o, option): raise ValueError(f'--metrics {k} needs --{option}')
+
+def _left_out(o):
+    "Metrics that are left out for want of images, in words; '' where none is"
+    if o.metrics: return ''
+    lacking = {k: option for k,option in _needs.items() if not getattr(o, option)}
+    ways = [f'{enumeration(k for k,v in lacking.items() if v==option)} need --{option}' for option in ('train','source')
+        if option in lacking.values()]
+    return f'left out: {", ".join(ways)}' if ways else ''
+
 def _check(o):
     "Refuse options that make no sense"
+    check_resamples(o.n_boot)
     o.images = given_images(o)
     if o.interior: whole(o.interior, '--interior', 3)
     whole(o.limit, '--limit', 0)
@@ -295,6 +326,7 @@ def _check(o):
         raise ValueError('--recalculate-results needs --store, the file of results')
     if o.permutations not in ('','all','three_swaps') and not o.permutations.isdigit():
         raise ValueError(f'--permutations must be all, three_swaps or a number, got {o.permutations!r}')
+    if o.minutes!=3 and not o.models: raise ValueError('--minutes goes with --models, the example takes what it takes')
     if o.fits: ends_in(o.fits, '--fits', ['.csv'])
     if o.models and not o.images:
         raise ValueError('--models needs --images, labelled images from which the interior sets are made')
@@ -302,6 +334,7 @@ def _check(o):
         raise ValueError('--images, --dataset, --npy, --exterior, --source and --train need --models')
     for option in ('images','exterior','source','train'): existing(getattr(o, option), option)
     check_images(o.images, 'images', empty=True)
-    check_names(o.metrics, label_free_names(), 'invariance')
+    _check_metrics(o)
+    for option in ('exterior','source','train'): check_filled(getattr(o, option), option)
     check_networks(o.models, o.weights, o.device)
     check_pixels(o.size, o.mean, o.std)

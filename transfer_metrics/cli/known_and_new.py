@@ -145,11 +145,12 @@ def _by_name(paths, load):
 def _images(o):
     "Networks and images from the options"
     from transfer_metrics.invariance.recipes import labelled_set
-    models = classifiers(o.models, o.weights, numbers_in(o.mean, 'mean'), numbers_in(o.std, 'std'))
+    mean = numbers_in(o.mean, 'mean')
+    models = classifiers(o.models, o.weights, mean, numbers_in(o.std, 'std'))
     where = dict(size=o.size or None, root=o.root, split=o.split, download=True)
     classes = folder_classes(models, o.known, o)
     known = labelled_set(o.known, '--known', classes=classes, **where)
-    check_answers(models, known, o.known, classes)
+    check_answers(models, known, o.known, classes, mean)
     sizes = {'': _size(known)}
     known = _few(known, o)
     def load(path):

@@ -216,6 +216,7 @@ def _plainer(e, samples):
 
 def _work(models, n, what):
     "How much there is to do"
+    if models==1: return f'one model, one forward pass over {n} {what}'
     return f'{amount(models, "model")}, one forward pass over {n} {what} each'
 
 def _size_of(name, model):

@@ -6,8 +6,8 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/names.html.md"""
 
 # %% auto #0
 __all__ = ['estimator_names', 'label_free_names', 'predicted_names', 'weight_names', 'check_weights', 'dataset_names', 'existing',
-           'check_dataset', 'check_module', 'check_saved', 'check_images', 'check_pixels', 'check_networks',
-           'check_choices']
+           'check_filled', 'check_dataset', 'check_module', 'check_saved', 'check_images', 'check_pixels',
+           'check_networks', 'check_choices']
 
 # %% ../../nbs/cli/19_names.ipynb #34617930
 import ast
@@ -100,6 +100,15 @@ def existing(
         if may_be and (path.lower() in there or not there): continue
         also = ', and no data set of torchvision' if may_be else ''
         present(path, f'--{option}', f'file or folder{also}')
+
+def check_filled(
+    text:str, # Paths, separated by commas
+    option:str, # Which option names them
+) -> None: # Nothing, or `ValueError`
+    "Refuse folders without any image, by the names of files"
+    from transfer_metrics.datasets.folders import holds_images
+    for path in names_in(text):
+        if Path(path).is_dir() and not holds_images(path): raise ValueError(f'--{option} {path} holds no images')
 
 def check_dataset(
     name:str, # Of a torchvision data set, in any case; '' for none

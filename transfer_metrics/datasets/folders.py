@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/datasets/folders.html.
 
 # %% auto #0
 __all__ = ['picture_endings', 'image_names', 'label_names', 'class_names', 'class_counts', 'describe', 'refuse_parts',
-           'picture_counts', 'n_held_out', 'training_sizes']
+           'holds_images', 'picture_counts', 'n_held_out', 'training_sizes']
 
 # %% ../../nbs/datasets/06_folders.ipynb #b21cbf1d
 import math
@@ -113,6 +113,13 @@ def refuse_parts(
 picture_endings = '.jpg','.jpeg','.png','.ppm','.bmp','.pgm','.tif','.tiff','.webp' # those that torchvision reads
 image_names = 'images','data','x','arr_0' # what the arrays in an .npz file are called, the first that it has
 label_names = 'labels','y','arr_1'
+
+def holds_images(
+    folder:str|Path, # Anything that is looked through with the folders in it
+) -> bool: # Whether there is a picture or an array, by the names of files
+    "Whether a folder may hold images"
+    names = (f for _,_,files in os.walk(folder, followlinks=True) for f in files)
+    return any(f.lower().endswith((*picture_endings,'.npy','.npz')) for f in names)
 
 def _pictures_below(folder):
     "How many picture files there are in a folder and the folders in it"

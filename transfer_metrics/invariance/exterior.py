@@ -191,7 +191,10 @@ def _folder(p, classes, size):
     if classes is None: classes = sorted(names)
     order = tuple(classes)
     extra = names-set(order)
-    if extra: raise ValueError(f'`classes` must name every folder of pictures, {min(extra)!r} is missing')
+    if extra:
+        some = ', '.join(order[:3])+(' ...' if len(order)>3 else '')
+        raise ValueError(f'{p} has a folder {min(extra)!r}, which is no class of the model ({some}); `classes` names '
+                         "the folders in the order of the model's outputs")
     own = p.resolve().name # of a set that is the folder itself
     return [(k or own, _with_classes(load, order, names)) for k,load in found]
 
