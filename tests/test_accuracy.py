@@ -232,6 +232,16 @@ def test_joint_interval_holds_all_parts():
     assert (j.value,j.lo,j.hi)==(.9,.5,.95)
     assert len(plot_estimates(frame).get_yticks())==2
 
+def test_bars_say_what_they_count(monkeypatch):
+    module = sys.modules['transfer_metrics.invariance.predicted_accuracy']
+    forward,said = module.forward,[]
+    def told(*args, desc, **options):
+        said.append(desc)
+        return forward(*args, **options)
+    monkeypatch.setattr(module, 'forward', told)
+    predicted_accuracy({'mine': make()}, (images, labels), {'october': images}, metrics='doc', n_boot=0, progress=False)
+    assert said==['mine on known','mine on october']
+
 def test_line_of_one_model():
     with pytest.raises(ValueError, match='`model` must have at least three models, for agreement_on_the_line, got 1'):
         predicted_accuracy('mine', known, new, metrics='agreement_on_the_line')

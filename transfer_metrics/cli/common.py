@@ -6,8 +6,8 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/common.html.md"""
 
 # %% auto #0
 __all__ = ['commands', 'Command', 'command', 'unnamed', 'write', 'names_in', 'numbers_in', 'range_in', 'as_options', 'read_array',
-           'limited', 'share_of', 'saved_outputs', 'own_model', 'takes_colour', 'with_shape', 'as_given', 'repeated',
-           'looked_at', 'pixels_text', 'random_text', 'models_text', 'check_channels', 'classifiers']
+           'limited', 'share_of', 'saved_outputs', 'own_model', 'takes_colour', 'with_shape', 'wanted_side', 'as_given',
+           'repeated', 'looked_at', 'pixels_text', 'random_text', 'models_text', 'check_channels', 'classifiers']
 
 # %% ../../nbs/cli/02_common.ipynb #88b4bcbf
 import re
@@ -211,6 +211,25 @@ def _of_library(spec, weights, norm):
     from transfer_metrics.adapters import FromPixels, open_model
     adapted = open_model(spec, pretrained=weights.lower()!='none')
     return adapted.name, nn.Sequential(v2.RGB(), *norm, adapted.model) if norm else FromPixels(adapted)
+
+def _side_of(transform):
+    "Side that a preprocessing resizes pictures to, 0 where it does not say"
+    steps = getattr(transform, 'transforms', [transform])
+    sizes = [getattr(o, 'resize_size', None) or getattr(o, 'size', None) for o in steps]
+    said = [o for o in sizes if isinstance(o, int|list|tuple)]
+    first = next(filter(None, said), 0)
+    return first if isinstance(first, int) else max(first)
+
+def wanted_side(
+    models:Mapping[str,Any], # As of `classifiers`
+) -> int|None: # `None` where a model does not say it
+    "The side that pictures of different shapes are resized and cropped to before the models crop them further"
+    sides = []
+    for m in models.values():
+        if hasattr(m, 'adapted'): transform = getattr(m.adapted.prepare, 'transform', None)
+        else: transform = next(iter(m.children()), None)
+        sides.append(_side_of(transform))
+    return max(sides) if all(sides) else None
 
 def as_given(
     o:Any, # Options of a command

@@ -18,7 +18,7 @@ from .answered import check_answers, folder_classes, named_counts
 from .amounts import check_resamples
 from .answers import Answer
 from .common import as_given, classifiers, command, looked_at, models_text, names_in, numbers_in
-from .common import unnamed, write
+from .common import unnamed, wanted_side, write
 from .config import configured
 from .inputs import check_names
 from .labelled import given_images
@@ -79,7 +79,7 @@ def _own(o, metrics, a):
     from transfer_metrics.invariance.recipes import fit_heads, one_set
     mean = numbers_in(o.mean, 'mean')
     models = classifiers(o.models, o.weights, mean, numbers_in(o.std, 'std'))
-    where = dict(size=o.size or None, root=o.root, split=o.split, download=True)
+    where = dict(size=o.size or None, unlike=wanted_side(models), root=o.root, split=o.split, download=True)
     where['classes'] = folder_classes(models, o.images, o)
     base = _base(o, where, a)
     check_answers(models, base, o.images, where['classes'], mean)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..checks import distinct, finite_rows, two_classes
 from .amounts import label_counts
 from .answered import check_answers, folder_classes, named_counts
-from .common import classifiers, models_text, names_in, numbers_in, read_array
+from .common import classifiers, models_text, names_in, numbers_in, read_array, wanted_side
 from .inputs import check_file, with_labels
 from .names import check_images
 from .texts import LabelledTexts, check_reader
@@ -147,7 +147,7 @@ def _images(o):
     from transfer_metrics.invariance.recipes import labelled_set
     mean = numbers_in(o.mean, 'mean')
     models = classifiers(o.models, o.weights, mean, numbers_in(o.std, 'std'))
-    where = dict(size=o.size or None, root=o.root, split=o.split, download=True)
+    where = dict(size=o.size or None, unlike=wanted_side(models), root=o.root, split=o.split, download=True)
     classes = folder_classes(models, o.known, o)
     known = labelled_set(o.known, '--known', classes=classes, **where)
     check_answers(models, known, o.known, classes, mean)

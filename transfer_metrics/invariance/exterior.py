@@ -92,11 +92,19 @@ def _files(path, classes):
         if folder.is_dir(): found += [(f, k) for f in _pictures(folder)]
     return found
 
-def _load_folder(path, classes, size):
+def _read(files, size, unlike):
+    "Pictures of one size, or as they are; where these differ in shape, of the size `unlike` if there is one"
+    fit = _fitted(size)
+    images:list[torch.Tensor] = []
+    for f,_ in files:
+        images.append(fit(open_picture(f)))
+        if unlike and images[-1].shape[1:]!=images[0].shape[1:]: return _read(files, unlike, None)
+    return images
+
+def _load_folder(path, classes, sides):
     "Pictures of a folder with a folder for each of `classes`; grey if all are"
     files = _files(path, classes)
-    fit = _fitted(size)
-    images = [fit(open_picture(f)) for f,_ in files]
+    images = _read(files, *sides)
     n_channels = {len(o) for o in images}
     if len(n_channels)>1: images = [o.expand(3, -1, -1) for o in images]
     together = _stack(images, path)
@@ -149,7 +157,7 @@ def _is_shown(p): return p.is_dir() and p.name[0]!='.'
 
 def _holds_images(p): return p.suffix in ('.npy','.npz') and 'labels' not in p.name
 
-def _in_folder(path, name, classes, size):
+def _in_folder(path, name, classes, sides):
     "Names and loaders of the sets in a folder and the folders in it; `classes` are gathered on the way"
     inside = sorted(path.iterdir())
     inner = [p for p in inside if _is_shown(p)]
@@ -162,11 +170,11 @@ def _in_folder(path, name, classes, size):
         found += _in_file(f, _below(name, own))
     if not found and any(_pictures(p) for p in inner):
         classes |= {p.name for p in inner}
-        load = partial(_load_folder, path, classes, size)
+        load = partial(_load_folder, path, classes, sides)
         return [(name, load)]
     for p in inner:
         below = _below(name, p.name)
-        found += _in_folder(p, below, classes, size)
+        found += _in_folder(p, below, classes, sides)
     return found
 
 # %% ../../nbs/invariance/18_exterior.ipynb #c60a0a19
@@ -175,15 +183,15 @@ def _call(loads, i): return loads[i]()
 def _with_classes(load, classes, names):
     "The loader of a folder, told the order of the classes if folders name any"
     if not names or load.func is not _load_folder: return load
-    path,_,size = load.args
-    return partial(_load_folder, path, classes, size)
+    path,_,sides = load.args
+    return partial(_load_folder, path, classes, sides)
 
-def _folder(p, classes, size):
+def _folder(p, classes, sides):
     "Names and loaders of all sets in a folder"
     names:set[str] = set()
-    found = _in_folder(p, '', names, size)
+    found = _in_folder(p, '', names, sides)
     if not found and _pictures(p):
-        load = partial(_load_folder, p, (), size)
+        load = partial(_load_folder, p, (), sides)
         found = [('', load)]
     if not found:
         raise ValueError(f'{p} must hold data.npy and labels.npy, a folder of pictures for each class, '
@@ -215,6 +223,7 @@ def exterior_domain(
     # Folder names of the classes in the order of the model's outputs; `None` sorts those that are there
     classes:Sequence[str]|None=None,
     size:int|None=None, # Side that pictures are resized and cropped to; `None` leaves them
+    unlike:int|None=None, # The same where `size` is `None` and the pictures of a folder differ in shape
     root:str|Path='data', # Folder of torchvision data sets
     split:str='test', # Their part
     download:bool=True, # Download them if they are not in `root`
@@ -229,7 +238,7 @@ def exterior_domain(
     """
     p = Path(path)
     if p.is_file(): found = _in_file(p, p.stem.removesuffix('_data'))
-    elif p.is_dir(): found = _folder(p, classes, size)
+    elif p.is_dir(): found = _folder(p, classes, (size,unlike))
     elif p.name!=str(path):
         raise ValueError('`path` must be an existing folder or file, or the name of a torchvision data set, '
                          f'got {path}, which does not exist')

@@ -212,10 +212,11 @@ def predicted_accuracy(
     draws:dict[str,Any] = dict(n_boot=n_boot, coverage=coverage, seed=seed)
     asked,line = _metrics(metrics)
     if asked==[]: enough(len(models), 3, 'model', 'models, for agreement_on_the_line')
-    told = {k: _of_known(m, known, classes, (most,seed,run)) for k,m in models.items()}
+    def how(k, data): return most,seed,run|dict(desc=f'{k} on {data}')
+    told = {k: _of_known(m, known, classes, how(k, 'known')) for k,m in models.items()}
     tables = []
     for data,samples in sets.items():
-        said = {k: _answers(m, _unlabelled(m, samples), most, seed, run) for k,m in models.items()}
+        said = {k: _answers(m, _unlabelled(m, samples), *how(k, data)) for k,m in models.items()}
         for k,out in said.items():
             if asked==[]: continue
             lines = _lines_of(fits, k, models)
