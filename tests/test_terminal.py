@@ -137,6 +137,40 @@ def test_help_of_all():
     for name in all_commands(): assert f'\n  {name} ' in out
     assert run('--help')[1]==run('')[1]==out
 
+@pytest.mark.parametrize('name', quick)
+def test_help_on_a_narrow_terminal(name):
+    "Only what cannot be broken is wider, such as an address"
+    for out in run('help', 60)[1],run(f'help {name}', 60)[1]:
+        wide = [o for o in out.splitlines() if len(o)>60 and ' ' in o.strip()]
+        assert not wide, wide
+
+def test_help_of_what_is_no_job():
+    for name in ('help','version'): assert run(f'help {name}')[0]==0
+
+@pytest.mark.filterwarnings('default')
+def test_one_model_wants_another(arrays):
+    "The next command does not repeat what says nothing, and the table says which H-score it has"
+    line = f'rank --features {arrays}/good.npy --labels {arrays}/y.csv --no-progress'
+    out = run(line, 200)[1]
+    assert f'Next: transfer-metrics rank --features {arrays}/good.npy,ANOTHER --labels' in out
+    assert '--retrain' not in out and 'h_score: with shrinkage ledoit_wolf' in out
+    assert 'h_score: the plain one' in run(f'{line} --metrics h_score')[1]
+
+@pytest.mark.filterwarnings('default')
+def test_settings_are_options(arrays, tmp_path):
+    "What a report calls its settings can be typed"
+    report = tmp_path/'report.html'
+    run(f'benchmark tll --n-boot 0 --report {report}')
+    text = report.read_text()
+    assert '<th scope="row">NAME</th><td>tll</td>' in text and '--name' not in text and '--progress' not in text
+    files = f'--features {arrays}/good.npy --labels {arrays}/y.csv'
+    run(f'rank {files} --no-progress --report {report}')
+    text = report.read_text()
+    assert '<th scope="row">--no-progress</th><td>given</td>' in text and '--interval' not in text
+    (tmp_path/'odd.json').write_text('{"nothing": 1}')
+    err = run(f'invariance --config {tmp_path}/odd.json')[2]
+    assert 'unknown option' in err and ', files' not in err
+
 def test_subcommand_shows_its_own_options():
     meta = run('help study meta')[1]
     correlation = run('study correlation --help')[1]

@@ -10,12 +10,13 @@ __all__ = ['warned', 'check_files', 'Answer']
 # %% ../../nbs/cli/09_answers.ipynb #02c91b9b
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import combinations
+from inspect import signature
 from os import W_OK, access
 from os.path import exists
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
-from .common import as_options, names_in, write
+from .common import as_options, commands, names_in, write
 from .report import Page, figure_html, paragraph, table_html
 from .tables import copied, say, show_table, titled, width
 from ..pages import site
@@ -92,6 +93,24 @@ def _plain(value):
     if hasattr(value, 'item'): value = value.item()
     if isinstance(value, float) and value in (float('inf'),-float('inf')): return str(value)
     return value if isinstance(value, bool|int|float|str) else str(value)
+
+def _setting(name, value, default):
+    "An option as the command line has it, and its value; nothing where it is not given"
+    option = f'--{name.replace("_", "-")}'
+    if not isinstance(value, bool): return {option: value}
+    if value==default: return {}
+    return {option if value else option.replace('--', '--no-'): 'given'}
+
+def _settings(command, options):
+    "The settings of a command, each named as on its command line; an argument that is given by its place has its name"
+    c = commands.get(command)
+    defaults = signature(c.f).parameters if c else {}
+    there = {k: v for k,v in options.items() if v not in ('',None)}
+    found = {}
+    for k,v in there.items():
+        if c and k in c.positional: found[k.upper()] = v
+        else: found |= _setting(k, v, defaults[k].default if k in defaults else False)
+    return found
 
 def _rows(frame):
     "A frame as a list of its rows"
@@ -245,7 +264,7 @@ class Answer:
         body = [paragraph(_warning(o), class_='note') for o in warned]
         body += [figure_html(o[0], next(left)) if isinstance(o, tuple) else o() for o in self._body]
         w = self._words
-        settings = {f'--{k.replace("_", "-")}': v for k,v in self.options.items() if v not in ('',None)}
+        settings = _settings(self.command, self.options)
         words = w['found'],w['answer'],w['rests_on'],body,w['reading'],w['next']
         return Page(f'transfer-metrics {self.command}', *words, self._page, settings).html()
 

@@ -7,7 +7,8 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/common.html.md"""
 # %% auto #0
 __all__ = ['commands', 'Command', 'command', 'unnamed', 'write', 'names_in', 'numbers_in', 'range_in', 'as_options', 'read_array',
            'limited', 'share_of', 'saved_outputs', 'own_model', 'takes_colour', 'with_shape', 'wanted_side', 'as_given',
-           'repeated', 'looked_at', 'pixels_text', 'random_text', 'models_text', 'check_channels', 'classifiers']
+           'repeated', 'with_another', 'h_score_note', 'looked_at', 'pixels_text', 'random_text', 'models_text',
+           'check_channels', 'classifiers']
 
 # %% ../../nbs/cli/02_common.ipynb #88b4bcbf
 import re
@@ -252,6 +253,22 @@ def repeated(
     told = [k for k in own if k in now and (k not in _left or k in advised)]
     usual = {k: own[k].default for k in told}
     return f'transfer-metrics {name} {as_given(SimpleNamespace(**now), usual)}'.rstrip()
+
+def with_another(
+    o:Any, # Options of a command
+) -> Any: # The same, where one model is named with ANOTHER beside it
+    "A second model for scores that compare models"
+    named = {k: getattr(o, k) for k in ('models','outputs','features','probs') if getattr(o, k)}
+    return SimpleNamespace(**vars(o) | {k: f'{v},ANOTHER' for k,v in named.items()})
+
+def h_score_note(
+    shrinkage:str, # As of `--shrinkage`
+    metrics:str, # As of `--metrics`
+) -> str: # A line
+    "Which covariance the column of the H-score is of"
+    if shrinkage!='none' and (shrinkage or not metrics):
+        return 'h_score: with shrinkage ledoit_wolf; --shrinkage none is the plain one'
+    return 'h_score: the plain one; --shrinkage ledoit_wolf, the default without --metrics, shrinks it'
 
 def looked_at(
     o:Any, # Options of a command

@@ -18,7 +18,7 @@ from ..paths import present
 # %% ../../nbs/cli/25_config.ipynb #eba6ab44
 def _defaults(f):
     "Default of each argument of a command"
-    return {k: p.default for k,p in signature(f).parameters.items()}
+    return {k: p.default for k,p in signature(f).parameters.items() if p.kind is not p.VAR_KEYWORD}
 
 def _text(value): return ','.join(map(str, value)) if isinstance(value, list) else value
 

@@ -20,7 +20,7 @@ from ..checks import known, whole
 from .answers import warned
 from .common import as_options, commands
 from .config import configured
-from .parser import parser_of
+from .parser import help_width, parser_of
 from .tables import copied, told
 from ..pages import site
 from ..progress import live
@@ -36,11 +36,12 @@ def all_commands() -> dict: # Function and positional arguments by name
 def _epilog(name, c):
     "Examples and the names of metrics, below the options"
     lines = ['Examples:'] if c.examples else []
-    for o in c.examples: lines += [f'  {part}' for part in copied(f'transfer-metrics {o}', 76)]
+    for o in c.examples: lines += [f'  {part}' for part in copied(f'transfer-metrics {o}', help_width()-2)]
     if c.metrics:
         names = ', '.join(c.metrics())
-        lines += ['', *textwrap.wrap(f'Metrics: {names}', 78, subsequent_indent='  ')]
-    if c.forms: lines += ['', f'transfer-metrics {name} EXPERIMENT --help shows all options of one experiment.']
+        lines += ['', *textwrap.wrap(f'Metrics: {names}', help_width(), subsequent_indent='  ')]
+    forms = f'transfer-metrics {name} EXPERIMENT --help shows all options of one experiment.'
+    if c.forms: lines += ['', *textwrap.wrap(forms, help_width())]
     return '\n'.join([*lines, '', f'{site()}cli/{name.replace("-", "_")}.html'])
 
 def _parser(name, args):
@@ -64,21 +65,27 @@ _usage = """usage: transfer-metrics COMMAND [OPTIONS]
 
 Measure transfer learning.
 
-Commands, each with an example that runs when no options are given:
+{heading}
 {commands}
   help [COMMAND]
   version
 
-transfer-metrics help COMMAND explains a command and its options."""
+{explained}"""
+
+_heading = 'Commands, each with an example that runs when no options are given:'
+_explained = 'transfer-metrics help COMMAND explains a command and its options.'
+_others = dict(help='help explains a command and its options: transfer-metrics help rank',
+    version='version prints the version of transfer-metrics')
 
 def _help():
     "What `transfer-metrics --help` prints"
     every = all_commands()
     blocks = []
     for k,c in every.items():
-        text = textwrap.fill(c.f.__doc__, 66, initial_indent=' '*14, subsequent_indent=' '*14)
+        text = textwrap.fill(c.f.__doc__, min(help_width(), 66), initial_indent=' '*14, subsequent_indent=' '*14)
         blocks.append(f'  {k:12}{text[14:]}')
-    return _usage.format(commands='\n'.join(blocks))
+    heading,explained = (textwrap.fill(o, help_width()) for o in (_heading,_explained))
+    return _usage.format(heading=heading, commands='\n'.join(blocks), explained=explained)
 
 def _version():
     "What `transfer-metrics --version` prints"
@@ -89,6 +96,7 @@ def _explain(args):
     "Print the help of the program or of a command"
     if not args: return print(_help())
     name,*more = args
+    if name in _others: return print(_others[name])
     known(name, all_commands(), 'command', see='transfer-metrics help')
     print(_parser(name, more).format_help(), end='')
 

@@ -15,7 +15,8 @@ from .amounts import check_loading, check_repeated, label_counts
 from .answers import Answer
 from .arrays import found_in, given_arrays, given_outputs
 from .intervals import interval_words, show_p_best, with_ends
-from .common import as_given, as_options, command, names_in, saved_outputs, share_of
+from .common import as_given, as_options, command, h_score_note
+from .common import names_in, saved_outputs, share_of, with_another
 from .inputs import arrays_with_labels, check_enough, check_names, check_shrinkage, layer_of_models
 from .inputs import one_way, score_names, shrunk_scores
 from .labelled import model_outputs, run_device
@@ -120,6 +121,7 @@ def _show_scores(a, scores, what):
     a.table(title, wide.rename_axis(index=None, columns=None), digits=digits)
     if 'p_best' in scores: show_p_best(a, scores, ranks.index)
     if yardsticks: a.note('* a yardstick: a score is of use where it predicts better')
+    if 'h_score' in wide: a.note(h_score_note(a.options['shrinkage'], a.options['metrics']))
     for text in caution_lines(scores, ranks.attrs['left_out']): a.note(text)
     failed = scores[scores.error!='']
     for (name,error),d in failed.groupby(['model','error'], sort=False):
@@ -160,13 +162,14 @@ units of their own: compare within a column. Yardsticks (*) are baselines that a
 them a nearest neighbour and a linear classifier on the features. A score that is marked as saturated says nothing \
 here."""
 
-def _next(o):
+def _next(o, n_models):
     "The command to go on with"
     if not (o.models or o.outputs or o.probs or o.features):
         return 'transfer-metrics rank --models resnet18,resnet50 --images FOLDER'
     usual = dict(models='', weights='DEFAULT', layer='', outputs='', features='', probs='', labels='')
     usual |= labelled_defaults | dict(metrics='', shrinkage='', device='', store='')
     headless = bool(o.probs and not o.features)
+    if n_models==1: return f'transfer-metrics rank {as_given(with_another(o), usual)}'
     more = '--retrain --report ranking.html' if o.retrain else '--report ranking.html' if headless else '--retrain'
     return f'transfer-metrics rank {as_given(o, usual)} {more}'
 
@@ -184,7 +187,7 @@ def _report(a, scores, train, test, what, o):
     truth = ', heads retrained on them' if test is not None else ''
     a.rests(f'{scores.n.max()} labelled samples, {amount(n, "model")}{truth}.')
     a.explain(_reading)
-    a.next(_next(o))
+    a.next(_next(o, n))
     a.page('cli/rank.html')
 
 # %% ../../nbs/cli/03_rank.ipynb #5c4bad81

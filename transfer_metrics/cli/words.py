@@ -122,11 +122,20 @@ def _joined(scores, accuracy):
     both = full.index.intersection(accuracy.dropna().index)
     return full.loc[both],accuracy[both]
 
+def _ordering(names, values):
+    "Who orders the models best, with the verb"
+    best = _level(names, values)
+    return f'{enumeration(best)} {"order" if len(best)>1 else "orders"}'
+
 def _difference(x, y, accuracy):
     "How much better one score orders the models than another, by Spearman's correlation"
     from transfer_metrics.stats import bootstrap_interval, row_spearman
     def gain(x, y, a): return row_spearman(x, a)-row_spearman(y, a)
     return bootstrap_interval(gain, x, y, accuracy, vectorized=True)
+
+def _level(names, values):
+    "The first of the names, and those that are level with it"
+    return [k for k in names if math.isclose(values[k], values[names[0]])]
 
 def _yardstick_words(scores, accuracy, found):
     "Whether the best score orders the models better than the best yardstick"
@@ -139,14 +148,15 @@ def _yardstick_words(scores, accuracy, found):
     others = [k for k in there if k not in yardsticks]
     texts = {k: estimate_text(*rho.loc[k,['value','lo','hi']]) for k in there}
     if there and rho.value[there[0]]<=0:
-        return (f'Nothing here orders the models as accuracy does; the largest correlation is that of {there[0]}, '
-                f'Spearman {texts[there[0]]}.')
+        return (f'Nothing here orders the models as accuracy does; the largest correlation is that of '
+                f'{enumeration(_level(there, rho.value))}, Spearman {texts[there[0]]}.')
     if not yardsticks or not others:
-        return f'{there[0]} orders the models best: Spearman {texts[there[0]]}.' if there else ''
+        return f'{_ordering(there, rho.value)} the models best: Spearman {texts[there[0]]}.' if there else ''
     score = others[0]
     yardstick = yardsticks[0]
-    known = f'of the yardsticks {yardstick} ({texts[yardstick]})'
-    both = f'Of the scores {score} orders them best (Spearman {texts[score]}), {known}'
+    level = enumeration(_level(yardsticks, rho.value))
+    known = f'of the yardsticks {level} ({texts[yardstick]})'
+    both = f'Of the scores {_ordering(others, rho.value)} them best (Spearman {texts[score]}), {known}'
     e = _difference(values[score].to_numpy(), values[yardstick].to_numpy(), reached.to_numpy())
     apart = estimate_text(e.value, e.lo, e.hi)
     if math.isnan(e.lo): return f'{both}: with {len(reached)} models there can be no interval, and this proves nothing.'
