@@ -87,8 +87,9 @@ def compare_representations(
 ) -> pd.DataFrame: # One row for each pair, size, metric and tolerance, see below
     """Paired differences between representations on shared sizes and seeds, negative where `name` is better
 
-    Of the metrics that are better when lower, with jackknife-t intervals. The columns are `name, baseline,
-    n_requested, n, metric, epsilon, value, baseline_value, difference, lo, hi, coverage, n_seeds, unit`.
+    Of the metrics that are better when lower, with jackknife-t intervals, which leave out which samples the losses
+    were measured on. The columns are `name, baseline, n_requested, n, metric, epsilon, value, baseline_value,
+    difference, lo, hi, coverage, n_seeds, unit`.
 
     >>> import pandas as pd
     >>> old = pd.DataFrame({'seed': [0,1,2], 'samples': 1, 'val_loss': [.25,.5,.75], 'name': 'old'})

@@ -51,7 +51,7 @@ def compute_metrics(
 
     [Whitney et al. 2020](https://arxiv.org/abs/2009.07368). The columns are `name, n_requested, n, metric, epsilon,
     value, lower, upper, censored, unit, loglog, lo, hi, coverage, n_seeds`; `lo` and `hi` stay in the range of the
-    metric. A size beyond the data is a `ValueError`.
+    metric, and leave out which samples the losses were measured on. A size beyond the data is a `ValueError`.
 
     >>> import pandas as pd
     >>> curve = pd.DataFrame({'seed': 0, 'samples': [1,4], 'val_loss': [2.,.5]})
@@ -96,7 +96,7 @@ def metrics_table(
 ) -> pd.DataFrame: # Strings: metrics in rows, columns (Name, n) by n, then in the order of names
     """Metrics for reading, in the layout of [reprieve](https://github.com/willwhitney/reprieve)
 
-    Lower bounds begin with `>`.
+    What is a lower bound because the loss is still above `epsilon` begins with `>`.
 
     >>> import pandas as pd
     >>> curve = pd.DataFrame({'seed': 0, 'samples': [1,4], 'val_loss': [2.,.5]})

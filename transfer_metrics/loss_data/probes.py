@@ -204,7 +204,7 @@ def as_probe(
     # an estimator with `fit` and `predict_proba`
     probe:Any,
     *,
-    hidden:tuple[int,...]=(512,512), # Widths of the hidden layers of 'mlp'
+    hidden:Sequence[int]=(512,512), # Widths of the hidden layers of 'mlp'
     lr:float=1e-4, # Learning rate of Adam for 'mlp', 'linear' and modules
 ) -> Probe: # What `train_probes` trains
     "Any way to say what is to be trained, as a `Probe`"
