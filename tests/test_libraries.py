@@ -756,7 +756,7 @@ def test_one_loader_for_all_commands(tmp_path, capsys):
     with torch.no_grad(): expected = adapted.model.eval()(adapted.prepare(pictures)).logits
     same(outputs(model, (bytes_, labels), **quiet).logits, expected)
     small, = classifiers('timm:resnet10t', 'none', [.5]*3, [.5]*3).values()
-    assert isinstance(small[1], type(timm.create_model('resnet10t')))
+    assert isinstance(small[-1], type(timm.create_model('resnet10t')))
     for i,x in enumerate(pictures*4):
         folder = tmp_path/('known' if i<16 else 'new')/labels[i%6]
         folder.mkdir(parents=True, exist_ok=True)

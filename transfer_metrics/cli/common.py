@@ -93,10 +93,10 @@ def range_in(
     a,dash,b = text.partition('-')
     try:
         if not dash: return single(a)
-        ends = int(a),int(b) if b else None
+        lo,hi = int(a),int(b) if b else None
     except ValueError: raise ValueError(f'--{name} must be a number or a range such as 2-10, got {text!r}') from None
-    if b and ends[1]<ends[0]: raise ValueError(f'--{name} must go from fewest to most, such as {b}-{a}, got {text}')
-    return ends
+    if hi is None or lo<=hi: return lo,hi
+    raise ValueError(f'--{name} must go from fewest to most, such as {hi}-{lo}, got {text}')
 
 _own_forward = re.compile(r'(?:pass )?forward=lambda model, batch: (\{[^}]*\}|\.\.\.)') # which a shell cannot pass
 
