@@ -242,6 +242,15 @@ def test_bars_say_what_they_count(monkeypatch):
     predicted_accuracy({'mine': make()}, (images, labels), {'october': images}, metrics='doc', n_boot=0, progress=False)
     assert said==['mine on known','mine on october']
 
+def test_what_lies_outside_the_range_of_a_line():
+    "A prediction that is cut off at 0 is marked where it is read"
+    from transfer_metrics.cli.invariance import _shown
+    ends = dict(accuracy_lo=[.4,0,math.nan], accuracy_hi=[.6,.2,math.nan])
+    some = pd.DataFrame(dict(data=list('abc'), estimated_accuracy=[.5,0,1], accuracy=.5, **ends))
+    shown = _shown(some)
+    assert list(shown.note)==['',*['outside the range of the line']*2]
+    assert list(shown['predicted accuracy'])==['0.50 [0.40, 0.60]','0.00 [0.00, 0.20]','1.00']
+
 def test_line_of_one_model():
     with pytest.raises(ValueError, match='`model` must have at least three models, for agreement_on_the_line, got 1'):
         predicted_accuracy('mine', known, new, metrics='agreement_on_the_line')

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from fastcore.meta import delegates
 from ..checks import number, whole
-from .answered import check_answers, folder_classes, named_counts
+from .answered import check_answers, check_folders, folder_classes, named_counts
 from .amounts import check_resamples
 from .answers import Answer
 from .common import as_given, classifiers, command, looked_at, models_text, names_in, numbers_in
@@ -26,7 +26,7 @@ from .names import check_filled, check_images, check_networks, check_pixels, exi
 from .names import label_free_names
 from .plan import asked, fewer, less, lasting, passes, planned, timed, views
 from ..paths import ends_in
-from ..phrases import enumeration
+from ..phrases import amount, enumeration
 
 # %% ../../nbs/cli/06_invariance.ipynb #a1689912
 class _Material(NamedTuple):
@@ -174,7 +174,7 @@ def _shown(some):
     cells = [_cell(*e) for e in zip(*ends, strict=True)]
     columns = {'predicted accuracy': cells}
     if some.accuracy.notna().any(): columns['accuracy'] = list(some.accuracy)
-    beside = some.accuracy_lo.isna()
+    beside = some.estimated_accuracy.isin([0,1]) # where the line is cut off
     if beside.any(): columns['note'] = np.where(beside, 'outside the range of the line', '')
     return pd.DataFrame(columns, index=list(some.data))
 
@@ -185,7 +185,8 @@ def _words(model, r, o):
     text = f'{model}: {r.metric} tells accuracy best inside, R² {_cell(r.value, r.lo, r.hi)}'
     if not len(o): return f'{text}; without --exterior nothing says how it does on other data.'
     lo,hi = o.estimated_accuracy.min(),o.estimated_accuracy.max()
-    text = f'{text}; it predicts an accuracy of {lo:.2f} to {hi:.2f} on {len(o)} sets outside'
+    predicted = f'{lo:.2f} to {hi:.2f}' if len(o)>1 else f'{lo:.2f}'
+    text = f'{text}; it predicts an accuracy of {predicted} on {amount(len(o), "set")} outside'
     known = o.dropna(subset='accuracy')
     if not len(known): return f'{text}.'
     above = known.accuracy_lo<=known.accuracy
@@ -333,6 +334,7 @@ def _check(o):
     if not o.models and any((o.images, o.exterior, o.source, o.train)):
         raise ValueError('--images, --dataset, --npy, --exterior, --source and --train need --models')
     for option in ('images','exterior','source','train'): existing(getattr(o, option), option)
+    check_folders(o.classes, o.images, 'images')
     check_images(o.images, 'images', empty=True)
     _check_metrics(o)
     for option in ('exterior','source','train'): check_filled(getattr(o, option), option)

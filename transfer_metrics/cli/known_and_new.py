@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from ..checks import distinct, finite_rows, two_classes
 from .amounts import label_counts
-from .answered import check_answers, folder_classes, named_counts
+from .answered import check_answers, check_folders, folder_classes, named_counts
 from .common import classifiers, models_text, names_in, numbers_in, read_array, wanted_side
 from .inputs import check_file, with_labels
 from .names import check_images
@@ -49,6 +49,7 @@ def check_known_and_new(
     "Refuse sets that are not there, that hold one class, or that the models do not read"
     if not of_texts(o):
         if o.columns: raise ValueError('--columns names columns of texts, --known and --new must be tables then')
+        check_folders(o.classes, o.known, 'known')
         return check_images(o.known, 'known', empty=True)
     for option in ('known','new'):
         for path in names_in(getattr(o, option)):

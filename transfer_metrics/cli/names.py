@@ -165,9 +165,10 @@ def check_images(
     empty:bool=False, # Whether a class may have no image
 ) -> None: # Nothing, or `ValueError`
     "Refuse a folder that holds parts of a data set, one class, or none, by the names of its files"
-    from transfer_metrics.datasets.folders import describe, picture_counts, refuse_parts
+    from transfer_metrics.datasets.folders import describe, label_file, picture_counts, refuse_parts
     folder = Path(path)
     _refuse_tables(folder, option)
+    if folder.suffix=='.npy' and folder.is_file(): label_file(folder)
     if not path or not folder.is_dir() or any(folder.glob('*.np[yz]')): return
     refuse_parts(folder)
     counts = picture_counts(folder)

@@ -12,6 +12,7 @@ from .folders import class_names as class_names
 from .folders import describe as describe
 from .folders import holds_images as holds_images
 from .folders import image_names as image_names
+from .folders import label_file as label_file
 from .folders import label_names as label_names
 from .folders import n_held_out as n_held_out
 from .folders import picture_counts as picture_counts

@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/datasets/folders.html.
 
 # %% auto #0
 __all__ = ['picture_endings', 'image_names', 'label_names', 'class_names', 'class_counts', 'describe', 'refuse_parts',
-           'holds_images', 'picture_counts', 'n_held_out', 'training_sizes']
+           'label_file', 'holds_images', 'picture_counts', 'n_held_out', 'training_sizes']
 
 # %% ../../nbs/datasets/06_folders.ipynb #b21cbf1d
 import math
@@ -113,6 +113,18 @@ def refuse_parts(
 picture_endings = '.jpg','.jpeg','.png','.ppm','.bmp','.pgm','.tif','.tiff','.webp' # those that torchvision reads
 image_names = 'images','data','x','arr_0' # what the arrays in an .npz file are called, the first that it has
 label_names = 'labels','y','arr_1'
+
+def label_file(
+    data:Path, # A `.npy` file of images
+) -> Path: # That is there, or `ValueError`
+    "The file of labels that belongs to a file of images"
+    name = data.name.replace('data', 'labels')
+    named = data.with_name(name)
+    common = data.with_name('labels.npy')
+    for o in (named, common):
+        if o!=data and o.is_file(): return o
+    needed = common if named==data else named
+    raise ValueError(f'{data} needs its labels in {needed}, which does not exist')
 
 def holds_images(
     folder:str|Path, # Anything that is looked through with the folders in it

@@ -117,7 +117,7 @@ def through_line(
     accuracy = Estimate(fit.predict(value.value), lo, hi, coverage, len(fit.metric))
     notes = [f'line through {len(fit.metric)} sets']
     if not fit.metric.min()<=value.value<=fit.metric.max(): notes.append('none of which is like this one')
-    if accuracy.value in (0,1): notes.append('the line leaves [0, 1] here')
+    if accuracy.value in (0,1): notes.append('outside the range of the line')
     if math.isnan(lo): notes.append('no interval')
     return AccuracyEstimate(value, accuracy, 0., ', '.join(notes))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 import numpy as np
 import torch
-from ..datasets.folders import image_names, label_names, picture_endings
+from ..datasets.folders import image_names, label_file, label_names, picture_endings
 from ..datasets.images import load_dataset, open_picture
 from .domains import Domain, class_numbers, stored_images
 from ..containers import as_images
@@ -120,16 +120,6 @@ def _load_torchvision(data, name):
     return _stack(x, name),class_numbers(labels, n)
 
 # %% ../../nbs/invariance/18_exterior.ipynb #f8a9cb7c
-def _label_file(data):
-    "The file of labels that belongs to a file of images"
-    name = data.name.replace('data', 'labels')
-    named = data.with_name(name)
-    common = data.with_name('labels.npy')
-    for o in (named, common):
-        if o!=data and o.is_file(): return o
-    needed = common if named==data else named
-    raise ValueError(f'{data} needs its labels in {needed}, which does not exist')
-
 def _is_five_times(y):
     "Whether labels are those of one set, repeated for five strengths"
     if len(y)%5: return False
@@ -140,7 +130,7 @@ def _in_file(f, name):
     "Names and loaders of the sets in one file"
     if f.suffix=='.npz': return [(name, partial(_load_npz, f))]
     if f.suffix!='.npy': raise ValueError(f'`path` must be a folder, an .npy or an .npz file, got {f}')
-    labels = _label_file(f)
+    labels = label_file(f)
     one = 'data' in f.name or not _is_five_times(_numpy(labels))
     if one: return [(name, partial(_load_pair, f, labels))]
     found = []
