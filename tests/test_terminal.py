@@ -36,8 +36,8 @@ def arrays(tmp_path_factory):
     bright = np.float32(255)*(np.arange(4)%2)[:,None,None,None]*np.ones((1,8,8,3), np.float32)
     np.savez(d/'bright.npz', images=bright, labels=[0,1,0,1])
     np.savez(d/'fewer.npz', images=bright/255, labels=[0,1,0])
-    for k in ('birds/owl','birds/wren','empty'): (d/k).mkdir(parents=True)
-    for k in ('owl','wren'): (d/'birds'/k/'1.png').touch()
+    for k in ('two/owl','two/wren','empty'): (d/k).mkdir(parents=True)
+    for k in ('owl','wren'): (d/'two'/k/'1.png').touch()
     (d/'noise.csv').write_bytes(b'\xff\xfe\x00'*9)
     (d/'text.npy').write_text('0,1')
     pd.DataFrame(dict(label=[f'bird {i}' for i in range(60)])).to_csv(d/'names.csv', index=False)
@@ -221,9 +221,9 @@ refused = {
     'accuracy --metrics lepp': 'transfer-metrics help accuracy lists them',
     'invariance --metrics accuracy': 'name at least one of them',
     'invariance --n-boot 2': '--n-boot must be a whole number of at least 100, got 2',
-    'invariance --models resnet18 --images {d}/birds --metrics jigsaw_prediction': '--metrics jigsaw_prediction needs --train',
-    'invariance --models resnet18 --images {d}/birds --metrics atc': '--metrics atc needs --source',
-    'invariance --models resnet18 --images {d}/birds --exterior {d}/empty': 'empty holds no images',
+    'invariance --models resnet18 --images {d}/two --metrics jigsaw_prediction': '--metrics jigsaw_prediction needs --train',
+    'invariance --models resnet18 --images {d}/two --metrics atc': '--metrics atc needs --source',
+    'invariance --models resnet18 --images {d}/two --exterior {d}/empty': 'empty holds no images',
     'rank --json /proc/x.json': 'cannot be written',
     'invariance --metrics entropi': "did you mean 'entropy'",
     'accuracy --model resnet81 --known {d} --new {d}': 'resnet18',

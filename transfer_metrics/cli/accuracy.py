@@ -47,8 +47,8 @@ def _check(o):
     for option in ('known','new','known_outputs','new_outputs'): existing(getattr(o, option), option.replace('_', '-'))
     for option in ('known_outputs','new_outputs'):
         for path in names_in(getattr(o, option)): check_saved(path, option.replace('_', '-'))
-    check_filled(o.new, 'new')
     check_known_and_new(o)
+    check_filled(o.new, 'new')
     check_networks(o.models, o.weights, o.device)
     check_pixels(o.size, o.mean, o.std)
     check_names(o.metrics, predicted_names(), 'accuracy')

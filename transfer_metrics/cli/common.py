@@ -217,8 +217,8 @@ def _side_of(transform):
     "Side that a preprocessing resizes pictures to, 0 where it does not say"
     steps = getattr(transform, 'transforms', [transform])
     sizes = [getattr(o, 'resize_size', None) or getattr(o, 'size', None) for o in steps]
-    said = [o for o in sizes if isinstance(o, int|list|tuple)]
-    first = next(filter(None, said), 0)
+    said = [o for o in sizes if o and isinstance(o, int|list|tuple)]
+    first:Any = said[0] if said else 0
     return first if isinstance(first, int) else max(first)
 
 def wanted_side(

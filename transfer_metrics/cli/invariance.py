@@ -172,7 +172,7 @@ def _shown(some):
     import pandas as pd
     ends = some.estimated_accuracy,some.accuracy_lo,some.accuracy_hi
     cells = [_cell(*e) for e in zip(*ends, strict=True)]
-    columns = {'predicted accuracy': cells}
+    columns:dict[str,Any] = {'predicted accuracy': cells}
     if some.accuracy.notna().any(): columns['accuracy'] = list(some.accuracy)
     beside = some.estimated_accuracy.isin([0,1]) # where the line is cut off
     if beside.any(): columns['note'] = np.where(beside, 'outside the range of the line', '')

@@ -204,7 +204,7 @@ def saved_pairs(
     found:Callable[[str],None], # Is told what each pair holds
 ) -> dict[str,tuple]: # By model: `Outputs` on labelled samples and on new ones
     "Outputs of each model from files"
-    pairs = {}
+    pairs:dict[str,tuple] = {}
     for known,new in zip(names_in(o.known_outputs), names_in(o.new_outputs), strict=True):
         every,all_new = _probable(known, '--known-outputs'),_probable(new, '--new-outputs')
         _check_pair(every, all_new, known, new)
