@@ -227,9 +227,12 @@ def wanted_side(
     "The side that pictures of different shapes are resized and cropped to before the models crop them further"
     sides = []
     for m in models.values():
-        if hasattr(m, 'adapted'): transform = getattr(m.adapted.prepare, 'transform', None)
-        else: transform = next(iter(m.children()), None)
-        sides.append(_side_of(transform))
+        if hasattr(m, 'adapted'):
+            transform = getattr(m.adapted.prepare, 'transform', None)
+            sides.append(_side_of(transform))
+            continue
+        found = (_side_of(o) for o in m.children())
+        sides.append(next(filter(None, found), None))
     return max(sides) if all(sides) else None
 
 def as_given(
