@@ -94,7 +94,7 @@ inner = {
                            '14_labelled', '15_parser', '16_study_tables', '18_plan', '19_names', '20_intervals',
                            '22_amounts', '23_study_data', '24_spreadsheets', '25_config', '26_texts',
                            '27_arrays', '28_answered', '29_known_and_new', '30_curve_tables',
-                           '31_savings', '32_needs')),
+                           '31_savings', '32_needs', '33_networks')),
 }
 
 # How readers call what is on a page, where its title says it in other words: for the search

@@ -745,7 +745,7 @@ def test_one_loader_for_all_commands(tmp_path, capsys):
     "Models of libraries answer stored images as they answer pictures, in every command that takes models"
     timm = pytest.importorskip('timm')
     transformers = pytest.importorskip('transformers')
-    from transfer_metrics.cli.common import classifiers
+    from transfer_metrics.cli.networks import classifiers
     config = transformers.ViTConfig(**transformer, **image, num_labels=2)
     transformers.ViTForImageClassification(config).save_pretrained(tmp_path/'vit')
     transformers.ViTImageProcessor(size=dict(height=32, width=32)).save_pretrained(tmp_path/'vit')

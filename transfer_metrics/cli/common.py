@@ -6,9 +6,8 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/common.html.md"""
 
 # %% auto #0
 __all__ = ['commands', 'Command', 'command', 'unnamed', 'write', 'names_in', 'numbers_in', 'range_in', 'as_options', 'read_array',
-           'limited', 'share_of', 'saved_outputs', 'own_model', 'takes_colour', 'with_shape', 'wanted_side', 'as_given',
-           'repeated', 'with_another', 'h_score_note', 'looked_at', 'pixels_text', 'random_text', 'models_text',
-           'check_channels', 'classifiers']
+           'limited', 'share_of', 'saved_outputs', 'own_model', 'as_given', 'repeated', 'with_another', 'h_score_note',
+           'looked_at', 'pixels_text', 'random_text', 'models_text']
 
 # %% ../../nbs/cli/02_common.ipynb #88b4bcbf
 import re
@@ -19,7 +18,7 @@ from shlex import quote
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from ..checks import distinct
-from ..model_names import libraries, library_of, told_apart
+from ..model_names import libraries, library_of
 from ..paths import present
 
 # %% ../../nbs/cli/02_common.ipynb #dd347b68
@@ -171,70 +170,6 @@ def own_model(
     return with_weights(own_network(where, f'--{option}'), weights)
 
 # %% ../../nbs/cli/02_common.ipynb #ebc86333
-def takes_colour(
-    model:Any, # A network of one's own
-    mean:Sequence[float]|str, # Of each channel that it is normalised with, as numbers or text; none where it is not
-) -> bool: # Else images keep the channels that they have
-    "Whether grey images get three channels: the means are of three, or the first convolution takes as many"
-    from torch import nn
-    if len(names_in(mean) if isinstance(mean, str) else mean)==3: return True
-    convolutions = (o for o in model.modules() if isinstance(o, nn.Conv2d))
-    first = next(convolutions, None)
-    return first is not None and first.in_channels==3
-
-_misfits = 'cannot be multiplied','channels','size mismatch','broadcast','input size'
-
-def with_shape(
-    why:str, # What a network said
-    shape:Sequence[int], # Of an image, `[c, h, w]`; empty where there are none
-) -> str: # The same where it has nothing to do with shapes
-    "An error of a network, with what images it got"
-    if not len(shape) or not any(k in why for k in _misfits): return why
-    grey = ', and three numbers for --mean and --std give it three channels' if shape[0]==1 else ''
-    return f'{why}; an image was {list(shape)}, channels first: --size N makes it N by N{grey}'
-
-def _torchvision(name, weights, norm):
-    "A torchvision model behind the preprocessing `norm`, or else what its weights want"
-    from torch import nn
-    from torchvision.models import get_model_weights
-    from torchvision.transforms import v2
-    from transfer_metrics.datasets.images import load_models
-    pretrained = None if weights.lower()=='none' else weights
-    model = load_models(name, weights=pretrained)[name.lower()]
-    if norm: return nn.Sequential(v2.RGB(), *norm, model)
-    wanted = get_model_weights(name)[pretrained or 'DEFAULT']
-    return nn.Sequential(v2.RGB(), wanted.transforms(), model)
-
-def _of_library(spec, weights, norm):
-    "Name of a model of another library, and the model behind the preprocessing `norm`, or else what it wants itself"
-    from torch import nn
-    from torchvision.transforms import v2
-    from transfer_metrics.adapters import FromPixels, open_model
-    adapted = open_model(spec, pretrained=weights.lower()!='none')
-    return adapted.name, nn.Sequential(v2.RGB(), *norm, adapted.model) if norm else FromPixels(adapted)
-
-def _side_of(transform):
-    "Side that a preprocessing resizes pictures to, 0 where it does not say"
-    steps = getattr(transform, 'transforms', [transform])
-    sizes = [getattr(o, 'resize_size', None) or getattr(o, 'size', None) for o in steps]
-    said = [o for o in sizes if o and isinstance(o, int|list|tuple)]
-    first:Any = said[0] if said else 0
-    return first if isinstance(first, int) else max(first)
-
-def wanted_side(
-    models:Mapping[str,Any], # As of `classifiers`
-) -> int|None: # `None` where a model does not say it
-    "The side that pictures of different shapes are resized and cropped to before the models crop them further"
-    sides = []
-    for m in models.values():
-        if hasattr(m, 'adapted'):
-            transform = getattr(m.adapted.prepare, 'transform', None)
-            sides.append(_side_of(transform))
-            continue
-        found = (_side_of(o) for o in m.children())
-        sides.append(next(filter(None, found), None))
-    return max(sides) if all(sides) else None
-
 def as_given(
     o:Any, # Options of a command
     usual:Mapping[str,Any], # Those that are told, as they are where nothing is given
@@ -311,39 +246,3 @@ def models_text(
 ) -> Iterator[str]: # None where there is nothing to mind
     "What to mind of the models before their scores are read"
     yield from filter(None, [random_text(names, weights), pixels_text(names, mean)])
-
-def check_channels(
-    mean:Sequence[float], # Of each channel
-    std:Sequence[float], # The same
-) -> None: # Nothing, or `ValueError`
-    "Refuse means and standard deviations of different numbers of channels"
-    if len(mean)==len(std): return
-    raise ValueError(f'--mean and --std must have one number a channel each, got {len(mean)} and {len(std)}')
-
-def classifiers(
-    names:str, # torchvision models, `library:NAME` or `module:function=weights`, separated by commas
-    weights:str, # Pretrained weights of torchvision models: 'DEFAULT', a name, or 'none'
-    mean:list[float], # Of each channel, for models that take normalised images; `[]` for none
-    std:list[float], # Of each channel
-    option:str='models', # Which option names them
-) -> dict[str,Any]: # An `nn.Module` by name
-    "Models by name that take images in [0, 1], each with the preprocessing it wants"
-    from torch import nn
-    from torchvision.transforms import v2
-    check_channels(mean, std)
-    norm = [v2.Normalize(mean, std)] if mean else []
-    models:dict[str,Any] = {}
-    specs = [k.removeprefix('torchvision:') for k in names_in(names)]
-    apart = told_apart(specs, option)
-    for spec in specs:
-        if library_of(spec) in libraries:
-            name,model = _of_library(spec, weights, norm)
-            models[apart.get(spec, name)] = model
-        elif ':' in spec:
-            where,*_ = spec.split('=')
-            own = where.partition(':')[2]
-            model = own_model(spec, option)
-            channels = [v2.RGB()] if takes_colour(model, mean) else []
-            models[apart.get(spec, own)] = nn.Sequential(*channels, *norm, model)
-        else: models[spec] = _torchvision(spec, weights, norm)
-    return models

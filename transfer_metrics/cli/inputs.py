@@ -217,8 +217,7 @@ def _member(path, option):
 
 def _is_numpys(path):
     "Whether a file begins as NumPy's do, whatever it is called"
-    with open(path, 'rb') as f: start = f.read(6)
-    return start.startswith((b'\x93NUMPY',b'PK'))
+    with open(path, 'rb') as f: return f.read(6).startswith((b'\x93NUMPY',b'PK'))
 
 def read_file(
     path:str|Path, # As `check_file` gave it

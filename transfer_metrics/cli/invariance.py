@@ -17,8 +17,9 @@ from ..checks import number, whole
 from .answered import check_answers, check_folders, folder_classes, named_counts
 from .amounts import check_resamples
 from .answers import Answer
-from .common import as_given, classifiers, command, looked_at, models_text, names_in, numbers_in
-from .common import unnamed, wanted_side, write
+from .common import as_given, command, looked_at, models_text, names_in, numbers_in
+from .common import unnamed, write
+from .networks import classifiers, wanted_side
 from .config import configured
 from .inputs import check_names
 from .labelled import given_images

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from ..checks import distinct, finite_rows, two_classes
 from .amounts import label_counts
 from .answered import check_answers, check_folders, folder_classes, named_counts
-from .common import classifiers, models_text, names_in, numbers_in, read_array, wanted_side
+from .common import models_text, names_in, numbers_in, read_array
+from .networks import classifiers, wanted_side
 from .inputs import check_file, with_labels
 from .names import check_images
 from .texts import LabelledTexts, check_reader

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from ..checks import one_label_each, two_classes
 from .common import models_text, names_in, numbers_in, own_model
-from .common import takes_colour, with_shape
+from .networks import takes_colour, with_shape
 from .amounts import image_counts
 from .inputs import one_way
 from .names import check_dataset, check_images, check_pixels, existing

@@ -18,7 +18,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from ..checks import known, number, two_classes, whole
-from .common import check_channels, names_in, numbers_in
+from .common import names_in, numbers_in
+from .networks import check_channels
 from .inputs import check_device, check_models, metric_args
 from ..model_names import libraries, meant_library
 from ..paths import present

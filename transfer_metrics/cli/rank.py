@@ -94,7 +94,6 @@ def _scored(outs, test, o, source_accuracy, progress):
     if (errors!='').all(): raise ValueError(f'no score could be computed: {errors.iloc[0]}')
     return scores,full,test
 
-# %% ../../nbs/cli/03_rank.ipynb #506a3b52
 def _starred(name):
     "A column's heading, with a star if it is a yardstick"
     from transfer_metrics.model_selection.tables import is_baseline
@@ -190,7 +189,6 @@ def _report(a, scores, train, test, what, o):
     a.next(_next(o, n))
     a.page('cli/rank.html')
 
-# %% ../../nbs/cli/03_rank.ipynb #5c4bad81
 def _check(o):
     "Refuse what does not go together, and names and files that there are not; returns what files of arrays hold"
     check_loading(o)

@@ -16,7 +16,8 @@ from .amounts import check_classes, digits_counts, image_counts, label_counts, s
 from .answers import Answer, check_files
 from .arrays import given_arrays
 from .common import as_given, as_options, command, looked_at, models_text, names_in
-from .common import range_in, with_shape
+from .common import range_in
+from .networks import with_shape
 from .inputs import check_enough, check_names, check_shrinkage, digits_models, score_names
 from .inputs import with_labels
 from .labelled import found_text, given_images

@@ -11,7 +11,8 @@ __all__ = ['StudyData', 'study_images', 'frozen', 'own_data', 'check_methods', '
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 from ..checks import whole
-from .common import classifiers, names_in, numbers_in, saved_outputs
+from .common import names_in, numbers_in, saved_outputs
+from .networks import classifiers
 from .inputs import arrays_with_labels, as_many_files, one_way, shrunk_scores
 from .arrays import given_outputs
 from .labelled import model_outputs, run_device
