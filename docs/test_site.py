@@ -1,6 +1,7 @@
 "The built site in a browser: `sphinx-build -W --keep-going docs _docs/html`, then `python -m pytest docs/test_site.py`"
 import json
 import re
+from contextlib import contextmanager
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -197,44 +198,30 @@ def test_narrow_header(site, browser):
         assert options and {browser.execute_script('return arguments[0].getClientRects().length', o) for o in options}=={1}
     finally: browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
 
-def test_narrow_table(site, browser):
-    "On a phone the first question shows all its answers"
+@contextmanager
+def phone(browser):
+    "A window as wide as that of a phone"
     narrow = dict(width=390, height=844, deviceScaleFactor=1, mobile=True)
     browser.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', narrow)
-    try:
+    try: yield
+    finally: browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
+
+def test_narrow_table(site, browser):
+    "On a phone the first question shows all its answers"
+    with phone(browser):
         browser.get(site)
         table = wait(browser, '#which-metric-do-i-need table')[0]
         assert in_page(browser, 'document.querySelector("#which-metric-do-i-need table").getBoundingClientRect().right')<=390, table.text
-    finally: browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
 
 def test_narrow_figure(site, browser):
     "The words of the first figure can be read on a phone: it is moved sideways, and the page is not"
-    narrow = dict(width=390, height=844, deviceScaleFactor=1, mobile=True)
-    browser.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', narrow)
-    try:
+    with phone(browser):
         browser.get(site)
         figure = wait(browser, '.cell_output img.wide')[0]
         assert figure.rect['width']>600
         assert browser.execute_script('return document.documentElement.scrollWidth')<=390
         assert browser.execute_script('const o = arguments[0].parentElement; return o.scrollWidth>o.clientWidth', figure)
-    finally: browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
 
-# What comes first for what readers type
-first_for = {
-    'how much data do I need': 'how_much_data.html',
-    'which model': 'which_model.html',
-    'no labels': 'accuracy_without_labels.html',
-    'timm': 'start/timm.html',
-    'hugging face': 'start/hugging_face.html',
-    'clip': 'start/clip_and_sentences.html',
-    'use my own model': 'start/your_models.html',
-    'cite': 'index.html',
-    'leep': 'transferability/leep.html',
-    'tm.score_models': 'model_selection/ranking.html',
-    'learning curves csv': 'start/curves_from_a_csv.html',
-}
-
-@pytest.mark.parametrize('query', first_for)
 def test_search(site, browser, query):
     browser.get(site)
     box = wait(browser, 'input.sidebar-search')[0]

@@ -479,13 +479,17 @@ def test_outputs_of_other_classes(arrays, monkeypatch):
     assert status==0 and 'cat 1, dog 1' in out
     assert 'net gets pixels in [0, 1]' in out
 
+def paint(folder, dark, bright, n):
+    "A folder of grey pictures for each of two classes"
+    from PIL import Image
+    for k,grey in ((dark,50),(bright,200)):
+        (folder/k).mkdir(parents=True)
+        for i in range(n): Image.new('L', (4,4), grey+i).save(folder/k/f'{i}.png')
+
 @pytest.mark.filterwarnings('default')
 def test_one_model_that_fails_leaves_the_others(arrays, monkeypatch):
     "Whatever it raises, its rows say so; a model that cannot be opened is refused by its name"
-    from PIL import Image
-    for k,grey in (('cat',50),('dog',200)):
-        (arrays/'two_pets'/k).mkdir(parents=True)
-        for i in range(4): Image.new('L', (4,4), grey+i).save(arrays/'two_pets'/k/f'{i}.png')
+    paint(arrays/'two_pets', 'cat', 'dog', n=4)
     (arrays/'some_nets.py').write_text("""from torch import nn
 class Broken(nn.Module):
     def __init__(self, error):
@@ -510,10 +514,7 @@ def lost(): raise KeyError('weights')
 @pytest.mark.filterwarnings('default')
 def test_labels_are_called_as_their_folders(arrays, monkeypatch):
     "Not by the numbers that a data set gives them"
-    from PIL import Image
-    for k,grey in (('owl',50),('wren',200)):
-        (arrays/'birds'/k).mkdir(parents=True)
-        for i in range(8): Image.new('L', (4,4), grey+i).save(arrays/'birds'/k/f'{i}.png')
+    paint(arrays/'birds', 'owl', 'wren', n=8)
     (arrays/'two_birds.py').write_text('from torch import nn\ndef net(): return nn.Sequential(nn.Flatten(), nn.Linear(16, 2))\n')
     monkeypatch.syspath_prepend(arrays)
     monkeypatch.chdir(arrays)
