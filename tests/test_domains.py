@@ -3,8 +3,11 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch.utils.data import DataLoader, TensorDataset
+from transfer_metrics.datasets.images import open_picture
 from transfer_metrics.invariance.domains import Domain, interior_domain
+from transfer_metrics.invariance.exterior import exterior_domain
 from transfer_metrics.invariance.prediction import TransformHead, fit_head, jigsaw_prediction, rotation_prediction
 
 g = torch.Generator().manual_seed(0)
@@ -91,3 +94,33 @@ def test_refuses_heads():
     (dict(images=x*1e150, lr=1e300, layer='1'), 'grown without bound, lower `lr`')])
 def test_refuses_fits(options, text):
     with refused(text): fit(**options)
+
+@pytest.mark.parametrize('layout', ['folder','npz','npy','unlabelled'])
+def test_only_what_is_chosen_is_read(layout, tmp_path, monkeypatch):
+    "The images of a set that `choose` names, with their labels; the others stay on the disk"
+    x = np.arange(6, dtype=np.uint8)[:,None,None,None]*np.ones((8,8,3), np.uint8)
+    y = np.array([0,0,0,1,1,1])
+    if layout=='npz': np.savez(tmp_path/'some.npz', images=x, labels=y)
+    elif layout=='npy':
+        np.save(tmp_path/'data.npy', x)
+        np.save(tmp_path/'labels.npy', y)
+    else:
+        for i,(picture,c) in enumerate(zip(x, y, strict=True)):
+            folder = tmp_path/'ab'[c] if layout=='folder' else tmp_path
+            folder.mkdir(exist_ok=True)
+            Image.fromarray(picture).save(folder/f'{i}.png')
+    opened,asked = [],[]
+    def counted(path):
+        opened.append(path.stem)
+        return open_picture(path)
+    monkeypatch.setattr('transfer_metrics.invariance.exterior.open_picture', counted)
+    def choose(n, labels):
+        asked.append((n, None if labels is None else list(labels)))
+        return np.array([1,4])
+    some, = exterior_domain(tmp_path, choose=choose)
+    assert asked==[(6, None if layout=='unlabelled' else y.tolist())]
+    assert some.images[:,0,0,0].tolist()==[1,4]
+    assert (some.labels is None if layout=='unlabelled' else some.labels.tolist()==[0,1])
+    assert opened==([] if layout in ('npz','npy') else ['1','4'])
+    every, = exterior_domain(tmp_path, choose=lambda n, labels: None)
+    assert len(every.images)==6

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 import matplotlib.pyplot as plt
 import pytest
+import torch
 from execnb.shell import CaptureShell
 from fastcore.basics import AttrDict
 from fastcore.nbio import read_nb
@@ -18,6 +19,7 @@ from nbdev.doclinks import nbglob
 from nbdev.test import nb_test_cells
 
 cfg = get_config(Path(__file__).parent)
+SEED = int(os.environ.get('PAGE_SEED', 0))  # of torch's own generator; pages hold for any, and each run shows the same
 paths = {p.relative_to(cfg.nbs_path).with_suffix('').as_posix(): p for p in sorted(nbglob(cfg.nbs_path, as_path=True))}
 server = get_context('forkserver')
 libraries = 'torch torchvision pandas.io.formats.style scipy.stats sklearn.datasets sklearn.linear_model matplotlib.pyplot ot hypothesis nbdev.test'
@@ -64,6 +66,7 @@ def executed(path, package, place):
     warnings.simplefilter('error')
     warnings.filterwarnings('ignore', category=DeprecationWarning, module=f'(?!__main__|{cfg.lib_path.name})')  # between other libraries
     warnings.filterwarnings('ignore', category=FutureWarning, module='torch.storage')  # torch 2.4, at what it does itself
+    torch.manual_seed(SEED)  # in a reader's process it is another one each time
     for c in cells:
         shell.cell(c, timeout=300)
         if shell.exc: return [], shell.prettytb(path)

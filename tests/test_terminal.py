@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from transfer_metrics.cli.main import all_commands, main
+from transfer_metrics.models import Outputs
 
 # each command's job in seconds, on its own example or on a small one
 quick = {
@@ -554,6 +555,26 @@ def test_arrays_for_every_command(line, said, arrays):
     assert given in text[text.index('Next:'):]
 
 @pytest.mark.filterwarnings('default')
+def test_study_of_few_classes(arrays):
+    "Random tasks of few classes repeat: how many differ is said, and nothing is made of two"
+    given = f'--features {arrays}/bad.npy --labels {arrays}/y.csv --n-boot 100 --no-progress'
+    status,out,err = run(f'study correlation --tasks 40 --classes 2 {given}')
+    text = ' '.join(out.split())
+    assert status==0, err
+    assert '40 tasks of one data set, 3 of them different' in text and 'fewer than five tasks that differ' in text
+    status,out,err = run(f'study correlation --tasks 9 --classes 3 {given}')
+    text = ' '.join(out.split())
+    assert status==0 and '9 tasks of one data set, 1 of them different' in text and 'nothing can be correlated' in text
+
+@pytest.mark.filterwarnings('default')
+def test_study_without_what_a_score_needs(tmp_path):
+    "What is lacking, in place of a message about a table"
+    x = np.random.default_rng(0).normal(size=(60,4))
+    Outputs(features=x, labels=np.repeat([0,1,2], 20)).save(tmp_path/'a.npz')
+    status,_,err = run(f'study correlation --outputs {tmp_path}/a.npz --metrics nce --tasks 9 --n-boot 100 --no-progress')
+    assert status==2 and 'no score could be computed: nce needs `predicted`' in ' '.join(err.split()), err
+
+@pytest.mark.filterwarnings('default')
 def test_loss_data_says_what_it_leaves_out(arrays, tmp_path):
     "The held-out samples, a probe that is not done learning; the next command repeats all that was given"
     given = f'--features one={arrays}/good.npy,two={arrays}/bad.npy --labels {arrays}/y.csv --probe linear'
@@ -588,7 +609,7 @@ def test_grids_and_pairs(arrays, tmp_path):
     frame = pd.concat([pd.read_csv(arrays/'curves.csv').assign(seed=k) for k in range(3)])
     frame['accuracy'] += frame.seed/100
     table = tmp_path/'grids.csv'
-    line = f'curves {table} --n train_size --perf accuracy --by init --run seed --n-boot 50 --no-progress --json {tmp_path}/c.json'
+    line = f'curves {table} --n train_size --perf accuracy --by init --run seed --n-boot 100 --no-progress --json {tmp_path}/c.json'
     def said(rows):
         rows.to_csv(table, index=False)
         status,out,_ = run(line)

@@ -8,15 +8,17 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/untrained.html.md"""
 __all__ = ['is_untrained', 'encoder_name', 'first_untrained']
 
 # %% ../nbs/45_untrained.ipynb #b1d594c2
+import torch
 from torch import Tensor, nn
 from .heads import Call, wrapped
 
 # %% ../nbs/45_untrained.ipynb #ed726d69
 def _within(t, bound):
-    "Whether many numbers look uniform in ± `bound`: the largest is just below it"
+    "Whether many numbers look uniform in ± `bound`: the largest is just below it, of all but one in 9 million draws"
     n = t.numel()
-    largest = float(t.abs().max())
-    return n>=64 and bound*(1-8/n)<largest<=bound*(1+1e-5)
+    ratio = float(t.abs().max())/bound
+    rounding = max(1e-5, torch.finfo(t.dtype).eps)
+    return n>=64 and 1-16/n-rounding<ratio<=1+rounding
 
 def is_untrained(
     module:nn.Module, # A linear or convolutional layer, or a norm

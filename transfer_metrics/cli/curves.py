@@ -14,10 +14,11 @@ from shlex import quote
 from types import SimpleNamespace
 from typing import Any
 from fastcore.meta import delegates
-from ..checks import number, one_of, whole
+from ..checks import number, one_of
 from .answers import Answer
 from .common import as_given, command, names_in
 from .curve_tables import Pair, check_roles, curve_formats, curve_pair, read_sides
+from .amounts import check_resamples
 from .inputs import check_file, metric_args
 from .spreadsheets import read_table
 from .savings import saving_words
@@ -66,7 +67,7 @@ _choices = dict(direction=('max','min'), start=('zero','first'))
 
 def _check(o):
     "Refuse what does not go together before anything is read"
-    whole(o.n_boot, '--n-boot', 0)
+    check_resamples(o.n_boot)
     number(o.coverage, '--coverage', 0, 1, '()')
     if o.transfer and not o.base: raise ValueError('give the file of learning without transfer as well')
     for k,among in _choices.items():

@@ -38,10 +38,15 @@ class _Material(NamedTuple):
     source:Any
     heads:Mapping[str,Any]
 
+def _sets(m):
+    "How many sets of each kind"
+    outside = amount(len(m.exterior), 'exterior set')
+    return f'{len(m.interior)} interior and {outside}'
+
 def _work(a, m, n, seconds):
     "Say how much there is to do, and how long it takes where all models need so many `seconds` for an image"
     models = 'one model' if len(m.models)==1 else f'{len(m.models)} models'
-    sets = f'{len(m.interior)} interior and {len(m.exterior)} exterior sets'
+    sets = _sets(m)
     a.found(f'{models} on {sets}: {n*len(m.models):,} forward passes of an image, {lasting(seconds*n)}')
 
 def _embedded(o, metrics, a):
@@ -214,7 +219,7 @@ def _answer(a, frame, scores, found, best, m):
     for k in dict.fromkeys(frame.model):
         a.say(_words(k, best[k], found[found.model==k]) if k in best else _flat_words(k, frame, m))
     n = int(frame.n.max())
-    a.rests(f'{len(m.interior)} interior and {len(m.exterior)} exterior sets of up to {n} images.')
+    a.rests(f'{_sets(m)} of up to {n} images.')
     a.explain(_reading)
 
 _reading = (

@@ -133,7 +133,9 @@ def _new_set(path, where):
     if p.suffix not in ('.npy','.npz'): return one_set(path, **where)._replace(labels=None)
     name = f'images in {p}'
     images = as_images(_array_in(p), name)
-    return ImageSet(p.stem, stored_images(images, name), None)
+    rows = where['choose'](len(images), None)
+    some = images if rows is None else images[rows]
+    return ImageSet(p.stem, stored_images(some, name), None)
 
 def _by_name(paths, load):
     "What each path holds, under its name"
@@ -151,15 +153,17 @@ def _images(o):
     models = classifiers(o.models, o.weights, mean, numbers_in(o.std, 'std'))
     where = dict(size=o.size or None, unlike=wanted_side(models), root=o.root, split=o.split, download=True)
     classes = folder_classes(models, o.known, o)
-    known = labelled_set(o.known, '--known', classes=classes, **where)
+    every:list[int] = [] # how many images each set has, of which no more are read than `--limit` says
+    def few(n, labels):
+        every.append(n)
+        return _rows(n, labels, o)
+    known = labelled_set(o.known, '--known', classes=classes, choose=few, **where)
     check_answers(models, known, o.known, classes, mean)
-    sizes = {'': _size(known)}
-    known = _few(known, o)
     def load(path):
-        s = _new_set(path, where)
-        sizes[s.name] = _size(s)
-        return s.name,_few(s, o)
+        s = _new_set(path, dict(where, choose=lambda n, _: few(n, None)))
+        return s.name,s
     new = _by_name(names_in(o.new), load)
+    sizes = dict(zip(['',*new], every, strict=True))
     counts = named_counts(known.labels, classes)
     remarks = list(models_text(o.models, o.weights, o.mean))
     return Material(models, known, new, counts=counts, sizes=sizes, remarks=remarks)

@@ -12,7 +12,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from fastcore.meta import delegates
 from ..checks import number, whole
-from .amounts import check_classes, digits_counts, image_counts, label_counts, saved_counts
+from .amounts import check_classes, check_resamples, digits_counts, image_counts, label_counts
+from .amounts import saved_counts
 from .answers import Answer, check_files
 from .arrays import given_arrays
 from .common import as_given, as_options, command, looked_at, models_text, names_in
@@ -29,7 +30,7 @@ from .study_data import study_data, study_images, study_scores
 from .study_tables import show_study
 from .tables import told
 from .texts import check_texts, labelled_of
-from .study_words import study_words
+from .study_words import differing, study_words
 from ..phrases import amount
 
 # %% ../../nbs/cli/07_study.ipynb #7511500a
@@ -85,12 +86,13 @@ def _training(o):
     return {k: training for k in ('fine_tune','from_scratch')}
 
 def _tell_errors(frame, options, shape):
-    "What could not be measured, on stderr; `ValueError` if no accuracy could be"
+    "What could not be measured, on stderr; `ValueError` if no accuracy could be, or no score"
     bad = frame[frame.error!='']
-    accuracies = frame[frame.kind=='accuracy'].error
-    if len(bad) and (accuracies!='').all():
-        why = with_shape(accuracies.iloc[0], shape)
-        raise ValueError(f'no accuracy could be measured: {why}')
+    for kind,done in dict(accuracy='measured', score='computed').items():
+        found = frame[frame.kind==kind]
+        if not len(found) or (found.error=='').any(): continue
+        why = with_shape(as_options(found.error.iloc[0], options), shape)
+        raise ValueError(f'no {kind} could be {done}: {found.metric.iloc[0]} {why}')
     for r in bad.drop_duplicates(['model','metric','error']).itertuples():
         why = as_options(r.error, options)
         told(f'{r.model}, {r.metric}, {r.task}: {why}')
@@ -98,7 +100,7 @@ def _tell_errors(frame, options, shape):
 def _work(n, tasks, methods, o):
     "What there is to do"
     data = o.outputs or o.images or o.texts or o.labels or 'the embedded digits'
-    each = f'{amount(n, "model")}, {len(tasks)} tasks of {data}'
+    each = f'{amount(n, "model")}, {len(tasks)} tasks of {data}{differing(tasks)}'
     return f'{each}: {n*len(tasks)} transfers by {" and by ".join(methods)}'
 
 def _tell_found(o, a):
@@ -109,7 +111,7 @@ def _tell_found(o, a):
     a.found(found_text(counts, 'images' if o.models else 'samples')+some)
 
 def _measure(experiment, o, plan, a):
-    "The table of results"
+    "The table of results, and how many of its tasks differ"
     from transfer_metrics.experiments.study import study
     methods = _methods(o, plan)
     _tell_found(o, a)
@@ -129,7 +131,7 @@ def _measure(experiment, o, plan, a):
     with time_told(o.store): frame = study(experiment, sources, m.data, tasks, **what, **run)
     shape = m.data[0].shape[1:] if o.images else ()
     _tell_errors(frame, a.options, shape)
-    return frame
+    return frame,differing(tasks)
 
 # %% ../../nbs/cli/07_study.ipynb #fc69cd31
 _reading = """A task is a choice of classes and samples of the data. A score is of use if it tells on which tasks, or \
@@ -144,7 +146,8 @@ def _check_numbers(o):
     if o.tasks: whole(o.tasks, '--tasks', few)
     whole(o.levels, '--levels', 1)
     whole(o.batch_size, '--batch-size', 1)
-    counts = {'--epochs': o.epochs, '--episodes': o.episodes, '--per-class': o.per_class, '--n-boot': o.n_boot}
+    check_resamples(o.n_boot)
+    counts = {'--epochs': o.epochs, '--episodes': o.episodes, '--per-class': o.per_class}
     for option,n in counts.items(): whole(n, option, 0)
     number(o.lr, '--lr', 0)
     number(o.test, '--test', 0, 1, '()')
@@ -186,7 +189,7 @@ def _next(o):
     if given: return f'transfer-metrics rank {given}'
     return 'transfer-metrics study correlation --outputs a.npz,b.npz --store study.csv'
 
-def _report(a, o, plan, frame, experiment):
+def _report(a, o, plan, frame, of_them, experiment):
     "Tables and the answer"
     from transfer_metrics.experiments.recipes import plot_study, read_study
     tables = read_study(frame, experiment, score=o.score, n_levels=o.levels, n_boot=o.n_boot, seed=o.seed)
@@ -194,10 +197,10 @@ def _report(a, o, plan, frame, experiment):
     for k,d in tables.items(): a.data(k, d)
     show_study(a, tables, plan.reading, score=o.score, n_levels=o.levels)
     a.figure(f'The experiment {experiment}', lambda: plot_study(frame, experiment, score=o.score, n_levels=o.levels))
-    for text in study_words(tables, plan.reading, o.score): a.say(text)
+    for text in study_words(tables, plan.reading, o.score, o.n_boot>0): a.say(text)
     done = frame[frame.error==''].drop_duplicates(['model','task'])
     m = done.model.nunique()
-    counts = f'{done.task.nunique()} tasks of one data set, {amount(m, "model")}'
+    counts = f'{done.task.nunique()} tasks of one data set{of_them}, {amount(m, "model")}'
     a.rests(f'{counts}; other data may say otherwise.')
     a.explain(_reading)
     a.next(_next(o))
@@ -292,6 +295,6 @@ def study(
     plan = study_recipe(experiment)
     if metrics and metrics!='all' and experiment not in ('correlation','selection'):
         o.metrics = ','.join(dict.fromkeys([*names_in(metrics), score]))
-    with one_thread(not own_data(o)): frame = _measure(experiment, o, plan, a)
-    _report(a, o, plan, frame, experiment)
+    with one_thread(not own_data(o)): frame,of_them = _measure(experiment, o, plan, a)
+    _report(a, o, plan, frame, of_them, experiment)
     a.deliver(**files)

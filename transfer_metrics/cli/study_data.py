@@ -9,6 +9,7 @@ __all__ = ['StudyData', 'study_images', 'frozen', 'own_data', 'check_methods', '
 
 # %% ../../nbs/cli/23_study_data.ipynb #9f41baed
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any, NamedTuple
 from ..checks import whole
 from .common import names_in, numbers_in, saved_outputs
@@ -46,17 +47,16 @@ def _saved(o):
 def study_images(
     path:str, # Folder, file or torchvision data set
     o:Any, # Options of `study`
+    choose:Callable|None=None, # Which images are read, as of `exterior_domain`
 ) -> tuple[Any,Any]: # Shapes `[n, c, h, w]` and `[n]`
     "Images in [0, 1] and labels of an image set"
     from transfer_metrics.invariance.recipes import labelled_images
-    return labelled_images(path, size=o.size or None, root=o.root, split=o.split, download=True)
+    return labelled_images(path, size=o.size or None, root=o.root, split=o.split, download=True, choose=choose)
 
-def _some_of(data, o):
-    "As many of labelled images as asked for"
+def _few(n, labels, o):
+    "Which of the images are read, as many as asked for; `None` for all"
     from transfer_metrics.samples import stratified_subset
-    x,y = data
-    some = stratified_subset(y, o.limit or len(y), seed=o.seed)
-    return x[some],y[some]
+    return stratified_subset(labels, o.limit, seed=o.seed) if 0<o.limit<n and labels is not None else None
 
 def frozen(
     o:Any, # Options of `study`
@@ -78,7 +78,7 @@ def _own(o):
     mean = numbers_in(o.mean, 'mean')
     std = numbers_in(o.std, 'std')
     models = classifiers(o.models, o.weights, mean, std)
-    data = _some_of(study_images(o.images, o), o)
+    data = study_images(o.images, o, partial(_few, o=o))
     test = study_images(o.test_images, o) if o.test_images else None
     return StudyData(models, data, test, None)
 

@@ -74,8 +74,11 @@ from .recipes import stratified_halves as stratified_halves
 from .recipes import study_labels as study_labels
 from .recipes import study_recipe as study_recipe
 from .recipes import study_recipes as study_recipes
+from .remainders import as_it_is as as_it_is
+from .remainders import n_distinct as n_distinct
 from .remainders import of_remainders as of_remainders
 from .remainders import off_line as off_line
+from .remainders import Reading as Reading
 from .remainders import within_groups as within_groups
 from .retrain_head import in_classes as in_classes
 from .retrain_head import retrain_head as retrain_head

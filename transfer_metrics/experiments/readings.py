@@ -18,7 +18,8 @@ from ..checks import one_of, whole
 from .pairs import by_series, in_nats, name_list, score_pairs
 from .pairs import series_columns, study_frame, unit_columns
 from ..model_selection.tables import direction, static
-from .remainders import of_remainders, off_line, within_groups
+from .remainders import Reading, as_it_is, n_distinct, of_remainders, off_line
+from .remainders import within_groups
 from ..stats import bootstrap_interval, row_pearson, row_spearman
 
 # %% ../../nbs/experiments/07_readings.ipynb #73bc793f
@@ -75,13 +76,6 @@ def levels(
     return pd.DataFrame(rows, columns=[*series_columns,*measured])
 
 # %% ../../nbs/experiments/07_readings.ipynb #9b4e9385
-class _Reading(NamedTuple):
-    "What is correlated"
-    score:np.ndarray
-    accuracy:np.ndarray
-    removed:tuple|None=None # how, and from what
-    enough:bool=True # whether tasks are enough for an interval
-
 def _at_equal_classes(x, y, classes):
     "Readings that take away what the number of classes explains"
     if len(set(classes))<2: return
@@ -90,23 +84,24 @@ def _at_equal_classes(x, y, classes):
     shared = alike>1
     if shared.sum()>2:
         of_shared = codes[shared]
-        free = shared.sum()-len(set(of_shared))
-        yield 'same classes',_Reading(x[shared], y[shared], (within_groups, of_shared), free>=5)
-    yield 'log classes',_Reading(x, y, (off_line, np.log(classes)))
+        free = n_distinct(x[shared], y[shared], of_shared)-len(set(of_shared))
+        yield 'same classes',Reading(x[shared], y[shared], free, free>=5, (within_groups, of_shared))
+    n = n_distinct(x, y, classes)
+    yield 'log classes',Reading(x, y, n-2, n>=5, (off_line, np.log(classes)))
 
 def _over_chance(x, y, o):
     "Readings over chance, of a log-likelihood in nats"
     over = x+o.entropy.to_numpy()
-    if np.ptp(o.entropy)>1e-9: yield 'score over chance',_Reading(over, y)
+    if np.ptp(o.entropy)>1e-9: yield 'score over chance',as_it_is(over, y)
     if np.ptp(o.chance)<=1e-9: return
     gain = (y-o.chance)/(1-o.chance)
-    yield 'both over chance',_Reading(over, gain.to_numpy())
+    yield 'both over chance',as_it_is(over, gain.to_numpy())
 
 def _readings(o, score):
     "Readings by name"
     x = o.score.to_numpy(float)
     y = o.accuracy.to_numpy(float)
-    found = {'nothing': _Reading(x, y)}
+    found = {'nothing': as_it_is(x, y)}
     found |= _at_equal_classes(x, y, o.n_classes.to_numpy())
     return found | dict(_over_chance(x, y, o)) if in_nats(score) else found
 
@@ -164,7 +159,8 @@ def _all_correlations(o, score, group, resampled):
     for given,reading in _readings(o, score).items():
         for s in _statistics:
             e = _correlation(s, reading, **resampled)
-            yield given,s,e.value,e.lo,e.hi,len(reading.score)
+            shown = (e.value,e.lo,e.hi) if reading.free>1 else (math.nan,)*3
+            yield given,s,*shown,len(reading.score)
 
 # %% ../../nbs/experiments/07_readings.ipynb #f8753c78
 class _Choice(NamedTuple):

@@ -216,6 +216,11 @@ class Tasks(Sequence):
         every = len(self.train)
         return f'Tasks({len(self)} of {some} of {every} classes, seed {self.options.seed})'
 
+    @property
+    def n_distinct(self) -> int: # From 1 to their number
+        "How many of them differ, in classes or in training samples: few classes have few subsets"
+        return len({t.train.tobytes() for t in self})
+
     def frame(self) -> pd.DataFrame: # Columns `task, n_classes, n, n_test`
         "Sizes of all tasks"
         sizes = [(t.name, t.n_classes, t.n, len(t.test)) for t in self]

@@ -8,7 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/exterior.ht
 __all__ = ['npz_pair', 'exterior_domain']
 
 # %% ../../nbs/invariance/18_exterior.ipynb #3751b169
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from ..datasets.folders import image_names, label_file, label_names, picture_end
 from ..datasets.images import load_dataset, open_picture
 from .domains import Domain, class_numbers, stored_images
 from ..containers import as_images
+from ..samples import labels_of
 from ..store import npz_first, npz_names
 
 # %% ../../nbs/invariance/18_exterior.ipynb #2137da12
@@ -27,25 +28,27 @@ def _numpy(path):
     except (ValueError, EOFError, OSError) as e: why = e
     raise ValueError(f'{path} is not a NumPy array that can be read without pickle: {why}')
 
-def _set(x, y, path):
-    "Stored images as `[n, c, h, w]`, without a copy, and their labels"
+def _set(x, y, path, choose):
+    "Stored images as `[n, c, h, w]`, without a copy of all, and their labels"
     name = f'images in {path}'
     x = as_images(x, name)
     y = np.asarray(y).reshape(-1)
     if len(x)!=len(y):
         raise ValueError(f'{path} holds {len(x)} images, but there are {len(y)} labels')
+    rows = choose and choose(len(y), y)
+    if rows is not None: x,y = x[rows],y[rows]
     images = stored_images(x, name)
     return images,class_numbers(y, len(y))
 
-def _load_pair(data, labels, part=None):
+def _load_pair(data, labels, part=None, *, choose):
     "Images and labels of two `.npy` files; of CIFAR-10-C's one of the five parts"
     x = _numpy(data)
     y = _numpy(labels)
-    if part is None: return _set(x, y, data)
+    if part is None: return _set(x, y, data, choose)
     n = len(y)//5
     first = part*n
     here = slice(first, first+n)
-    return _set(x[here], y[here], data)
+    return _set(x[here], y[here], data, choose)
 
 def npz_pair(
     path:Path, # An `.npz` file
@@ -58,9 +61,9 @@ def npz_pair(
     where = f'{name} {path}'.strip()
     raise ValueError(f'{where} must hold arrays called images and labels, it holds {held}')
 
-def _load_npz(path):
+def _load_npz(path, *, choose):
     "Images and labels of one `.npz` file"
-    return _set(*npz_pair(path), path)
+    return _set(*npz_pair(path), path, choose)
 
 # %% ../../nbs/invariance/18_exterior.ipynb #267888b8
 def _pictures(path):
@@ -101,9 +104,12 @@ def _read(files, size, unlike):
         if unlike and images[-1].shape[1:]!=images[0].shape[1:]: return _read(files, unlike, None)
     return images
 
-def _load_folder(path, classes, sides):
+def _load_folder(path, classes, sides, *, choose):
     "Pictures of a folder with a folder for each of `classes`; grey if all are"
     files = _files(path, classes)
+    labels = [k for _,k in files] if classes else None
+    rows = choose and choose(len(files), labels)
+    if rows is not None: files = [files[i] for i in rows]
     images = _read(files, *sides)
     n_channels = {len(o) for o in images}
     if len(n_channels)>1: images = [o.expand(3, -1, -1) for o in images]
@@ -111,13 +117,14 @@ def _load_folder(path, classes, sides):
     if not classes: return together,None
     return together,torch.tensor([k for _,k in files])
 
-def _load_torchvision(data, name):
+def _load_torchvision(data, name, *, choose):
     "Images and labels of a torchvision data set"
-    n = len(data)
-    samples = [data[i] for i in range(n)]
+    rows = choose and choose(len(data), labels_of(data))
+    some = range(len(data)) if rows is None else rows
+    samples = [data[int(i)] for i in some]
     x,y = zip(*samples, strict=True)
     labels = [int(o) for o in y]
-    return _stack(x, name),class_numbers(labels, n)
+    return _stack(x, name),class_numbers(labels, len(labels))
 
 # %% ../../nbs/invariance/18_exterior.ipynb #f8a9cb7c
 def _is_five_times(y):
@@ -168,7 +175,7 @@ def _in_folder(path, name, classes, sides):
     return found
 
 # %% ../../nbs/invariance/18_exterior.ipynb #c60a0a19
-def _call(loads, i): return loads[i]()
+def _call(loads, choose, i): return loads[i](choose=choose)
 
 def _with_classes(load, classes, names):
     "The loader of a folder, told the order of the classes if folders name any"
@@ -217,6 +224,9 @@ def exterior_domain(
     root:str|Path='data', # Folder of torchvision data sets
     split:str='test', # Their part
     download:bool=True, # Download them if they are not in `root`
+    # Which images of a set are read: called with their number and their labels, `None` where there are none; returns
+    # positions, or `None` for all
+    choose:Callable[[int,Any],Any]|None=None,
 ) -> Domain: # Its sets, named after folders and files, read when asked for
     """Image sets that lie on the disk, in any of the layouts that such data comes in
 
@@ -235,4 +245,4 @@ def exterior_domain(
     else: found = _torchvision(str(path), size, root=root, split=split, download=download)
     names = [k for k,_ in found]
     loads = [load for _,load in found]
-    return Domain(names, partial(_call, loads))
+    return Domain(names, partial(_call, loads, choose))
