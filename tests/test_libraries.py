@@ -679,6 +679,18 @@ def test_pictures_by_name(tmp_path):
           '--no-progress', '--json', str(found)])
     assert 'resnet10t' in json.dumps(json.loads(found.read_text()))
 
+@pytest.mark.parametrize('prefix', ['timm:','timm:local-dir:','hf:'])
+def test_folder_of_timm(prefix, tmp_path):
+    "What timm saved is opened with timm, by any name that means it"
+    timm = pytest.importorskip('timm')
+    pytest.importorskip('transformers')
+    made = timm.create_model('resnet10t', num_classes=4).eval()
+    timm.models.save_for_hf(made, tmp_path/'net', safe_serialization=False)
+    opened = open_model(f'{prefix}{tmp_path}/net')
+    x = torch.rand(2, 3, 32, 32)
+    with torch.no_grad(): assert torch.equal(opened.model.eval()(x), made(x))
+    assert 'Resize' in repr(opened.prepare.transform)
+
 def test_names_of_outputs_of_timm(tmp_path):
     "Pretrained weights of timm say what their outputs are called; folders of ImageNet have their numbers in WordNet, for every model of it"
     timm = pytest.importorskip('timm')

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 from .adapters import Adapter, Stacked, need_pictures
 from .checks import known
+from .class_names import timm_outputs
 from .reading import call_with, said
 
 # %% ../nbs/27_libraries.ipynb #5fb788e9
@@ -49,30 +50,16 @@ def from_hub(
     try: yield
     finally: constants.HF_HUB_OFFLINE = was
 
-def _described(names, descriptions):
-    "Names with what they stand for before them, where that is known"
-    return tuple(f'{descriptions[k]}, {k}' if k in descriptions else k for k in names)
-
-def _outputs_of_timm(model):
-    "What the outputs of pretrained weights are called: by the weights, or by ImageNet's numbers and words"
-    from timm.data import ImageNetInfo, infer_imagenet_subset
-    config = model.pretrained_cfg
-    if model.num_classes!=config['num_classes']: return ()
-    own = config.get('label_names')
-    if own: return _described(own, config.get('label_descriptions') or {})
-    subset = infer_imagenet_subset(model)
-    if subset is None: return ()
-    info = ImageNetInfo(subset)
-    return _described(info.label_names(), info.label_descriptions(as_dict=True))
-
 def _of_timm(name, pretrained):
     import timm
     from timm.data import create_transform, resolve_model_data_config
     architecture = name.partition('.')[0]
-    if ':' not in name: known(architecture, timm.list_models(), 'model')
-    with from_hub(name) if pretrained else nullcontext(): model = timm.create_model(name, pretrained=pretrained)
+    saved = (Path(name)/'config.json').is_file()
+    place = f'local-dir:{name}' if saved else name
+    if ':' not in place: known(architecture, timm.list_models(), 'model')
+    with from_hub(place) if pretrained else nullcontext(): model = timm.create_model(place, pretrained=pretrained)
     transform = create_transform(**resolve_model_data_config(model), is_training=False)
-    classes = _outputs_of_timm(model) if pretrained else ()
+    classes = timm_outputs(model) if pretrained else ()
     return Adapter(model, name, Stacked(transform), classes=classes)
 
 # %% ../nbs/27_libraries.ipynb #86e6a274
@@ -197,6 +184,7 @@ def _opened(transformers, name, pretrained):
     "Network and preprocessing of a name"
     try: config = transformers.AutoConfig.from_pretrained(name)
     except (OSError,ValueError) as e: raise ValueError(f'hf:{name}: {str(e).splitlines()[0]}') from None
+    if config.model_type=='timm_wrapper': return _of_timm(name if Path(name).exists() else f'hf-hub:{name}', pretrained)
     model = _loaded(transformers, name, config, pretrained)
     if _sees(model):
         processor = _beside(name, transformers.AutoImageProcessor.from_pretrained, 'image processor')
