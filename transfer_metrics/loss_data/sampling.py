@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from ..checks import enough, number, one_of, whole
-from ..core import ArrayLike, as_labels, as_tensor, chunks
+from ..core import ArrayLike, as_features, as_labels, as_tensor, chunks
 from ..datasets.folders import n_held_out, training_sizes
 from ..linalg import Moments, centred, mean_shift, mean_variance
 
@@ -64,6 +64,7 @@ def split_rows(
     codes,_ = as_labels(labels, 'labels')
     y = codes.cpu().numpy()
     n = len(y)
+    enough(n, 2, 'labels', 'samples')
     rng = np.random.default_rng([seed,0])
     order = rng.permutation(n)
     if stratify: held = _held_by_class(y, order, val_frac, rng)
@@ -101,6 +102,7 @@ def curve_points(
     points:ArrayLike|None=None, # Sizes of your own, in place of those, each rounded to an integer from 1 to $N$
 ) -> np.ndarray: # Training sizes, ascending integers
     "Training sizes at which to measure a curve"
+    n_max = whole(n_max, 'n_max', 1)
     if points is None: p = _spaced_points(n_max, n_points, sampling_type)
     else: p = _own_points(points, n_max)
     sizes = np.rint(p).astype(np.int64)
@@ -216,7 +218,14 @@ def _moments(batches, kind):
         rows = x.flatten(1)
         if m is None: m = _no_moments(rows, kind)
         m.update(rows)
+    if m is None: enough(0, 1, 'x', 'sample')
     return m
+
+def _features(x):
+    "Features that came at once, any shape of a sample"
+    t = as_tensor(x, 'x')
+    if t.ndim>2: t = t.flatten(1)
+    return as_features(t, 'x')
 
 def _zca(m):
     "Mean, and inverse root of the covariance"
@@ -239,7 +248,7 @@ def fit_whitening(
     kind = whitening_kind(whiten)
     if kind is None: raise ValueError('`whiten` must be a kind of whitening, got None')
     in_batches = isinstance(x, Iterable) and not hasattr(x, '__len__')
-    batches = x if in_batches else [as_tensor(x, 'x')]
+    batches = x if in_batches else [_features(x)]
     m = _moments(batches, kind)
     if kind=='zca': return _zca(m)
     mean,var = mean_variance(m)
