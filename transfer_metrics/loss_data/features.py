@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/features.htm
 __all__ = ['lent', 'read_features', 'represent', 'LazyFeatures', 'read_lazily']
 
 # %% ../../nbs/loss_data/05_features.ipynb #7380d54e
+import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
@@ -24,6 +25,13 @@ from ..models import frozen, random_kept
 from ..samples import Samples
 
 # %% ../../nbs/loss_data/05_features.ipynb #8d89b45f
+def _plain_label(y):
+    "A label as Python has it"
+    if not isinstance(y, (Tensor,np.ndarray,np.generic)): return y
+    if math.prod(y.shape)==1: return y.item()
+    shape = tuple(y.shape)
+    raise ValueError(f'a data set must give one label a sample, got shape {shape}; of one-hot rows give y.argmax()')
+
 class _Arrays(Dataset):
     "The samples of a data set of pairs as tensors, pictures included; `labels` are noted as they pass"
     def __init__(self, data):
@@ -39,8 +47,7 @@ class _Arrays(Dataset):
         if not isinstance(item, (tuple,list)) or len(item)<2:
             raise ValueError(f'a data set must give pairs (x, y), got {type(item).__name__}')
         x,y = item[:2]
-        is_scalar = isinstance(y, (Tensor,np.generic))
-        self.labels[i] = y.item() if is_scalar else y
+        self.labels[i] = _plain_label(y)
         if not isinstance(x, Tensor): x = np.asarray(x)
         return self._alike(as_tensor(x, 'x').cpu())
 

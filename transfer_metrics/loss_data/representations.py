@@ -107,8 +107,8 @@ def random_repr(
 
     of [Cho and Saul 2009](https://papers.nips.cc/paper/3628-kernel-methods-for-deep-learning)"""
     whole(d, 'd', 1)
-    shape = [x_shape] if isinstance(x_shape, int) else x_shape
-    k = math.prod(shape)
+    shape = [x_shape] if np.ndim(x_shape)==0 else x_shape
+    k = math.prod(whole(o, 'x_shape', 1) for o in shape)
     g = torch.Generator().manual_seed(seed)
     weights = torch.randn(k, d, generator=g, dtype=torch.float64)
     weights *= math.sqrt(2/d)
