@@ -33,7 +33,7 @@ class ProbeData(NamedTuple):
 
 # %% ../../nbs/loss_data/15_groups.ipynb #ef8082f4
 def _weights(part, jobs, device):
-    "What each row of a batch counts: 1/n of the network, 0 for padding"
+    "What each row of a batch counts: one over the real rows of the network, 0 for padding"
     rows = [len(jobs[j].rows) for j in part.jobs]
     n = torch.tensor(rows).clamp(max=part.width)
     if (n==part.width).all(): return 1/part.width

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
-from ..checks import two_classes
+from ..checks import called, two_classes
 from ..core import as_features, as_labels, same_order
 from .features import LazyFeatures, lent, read_features, read_lazily
 from .sampling import Whitening, fit_whitening, split_rows, whitening_kind
@@ -29,7 +29,7 @@ def _values(y, name):
     if v.dtype.kind!='f': return v
     broken = v[v!=np.rint(v)]
     if not len(broken): return v
-    raise ValueError(f'`y` must be class labels, got real numbers such as {broken[0]:g}')
+    raise ValueError(f'{called(name)} must be class labels, got real numbers such as {broken[0]:g}')
 
 def _are_words(v): return v.dtype.kind in 'OUST'
 
@@ -49,7 +49,7 @@ def _sorted_places(classes):
 
 def _are_numbers_below(classes, n):
     "Whether classes are whole numbers from 0 to below `n`"
-    return classes.dtype.kind in 'iu' and 0<=classes.min() and classes.max()<n
+    return classes.dtype.kind in 'iuf' and 0<=classes.min() and classes.max()<n
 
 class Encoded(NamedTuple):
     "Labels of both parts as numbers"
@@ -134,11 +134,11 @@ def _check_form(val):
     if val is None or pair or isinstance(val, Dataset): return
     raise ValueError('`val` must be (x, y) or a data set of pairs (x, y)')
 
-def _check_float32(feats, xs):
+def _check_float32(feats, xs, name):
     "Refuse features that are not finite in `float32`"
     for k,t in zip(feats, xs, strict=True):
-        called = f'representation {k!r}' if k else 'x'
-        if isinstance(t, Tensor): as_features(t.flatten(1), f'{called} in float32')
+        what = f'representation {k!r} of {name}' if k else name
+        if isinstance(t, Tensor): as_features(t.flatten(1), f'{what} in float32')
 
 # %% ../../nbs/loss_data/17_preparation.ipynb #1580f394
 @dataclass
@@ -223,6 +223,7 @@ class Preparation:
         xs,maps = self._all_whitened(feats, train, own)
         both = zip(feats_v.values(), maps, strict=True)
         vs = [_whitened(v, w) for v,w in both]
+        _check_float32(feats, vs, 'val')
         val = vs,known.val
         return self._prepared(feats, xs, val, known, train, name, digests)
 
@@ -231,7 +232,7 @@ class Preparation:
         maps = [self.fit(t, train) for t in feats.values()]
         both = zip(feats.values(), maps, strict=True)
         xs = [_whitened(t, w, own) for t,w in both]
-        _check_float32(feats, xs)
+        _check_float32(feats, xs, 'x')
         return xs,maps
 
     def _prepared(self, feats, xs, val, known, train, name, digests):

@@ -33,8 +33,8 @@ def _bracket(known, epsilon):
     return max(below, default=0),upper
 
 def _even(lower, n_max, k):
-    "About `k` sizes above `lower`, up to `n_max`, evenly spaced in the logarithm"
-    skip = int(lower>0)
+    "At most `k` sizes above `lower`, up to `n_max`, evenly spaced in the logarithm"
+    skip = int(lower>0 or k==1)
     start = max(lower, 1)
     points = np.geomspace(start, n_max, k+skip)[skip:]
     sizes = {int(p) for p in points.round()}
@@ -68,7 +68,8 @@ def refine_bracket(
     if upper==math.inf and lower<n_max:
         known = _ask(measure, _even(lower, n_max, parallelism), known)
         lower,upper = _bracket(known, epsilon)
-    while upper<math.inf and upper-lower>precision:
-        known = _ask(measure, _between(lower, upper, parallelism), known)
+    while upper<math.inf and upper-lower>precision and lower<n_max:
+        end = min(upper, n_max+1)
+        known = _ask(measure, _between(lower, end, parallelism), known)
         lower,upper = _bracket(known, epsilon)
     return lower,upper
