@@ -105,7 +105,7 @@ def _separated(path, wanted):
     names = pd.read_csv(path, nrows=0, **how).columns
     found = wanted.among(names, path)
     texts = dict.fromkeys(found.inputs, str)
-    how |= dict(dtype=texts, keep_default_na=False, na_values=[''])
+    how |= dict(dtype=texts, keep_default_na=False, na_values=[''], low_memory=False) # a column has one type
     with warnings.catch_warnings(action='error', category=pd.errors.ParserWarning): # values that no heading has
         return pd.read_csv(path, **how),found
 

@@ -46,7 +46,9 @@ def task_facts(
 ) -> TaskFacts: # Of the task
     "Facts of one task; `ValueError` if it cannot be learned or judged"
     for k in ('train','test'):
-        if not len(getattr(t, k)): raise ValueError(f'`tasks`: {t.name} must have samples to {k} on, got none')
+        places = getattr(t, k)
+        if not len(places): raise ValueError(f'`tasks`: {t.name} must have samples to {k} on, got none')
+        if min(places)<0: raise ValueError(f'`tasks`: {t.name} must have positions from 0 on, got {min(places)}')
     try: train_codes,test_codes = t.codes(labels, test)
     except (ValueError, IndexError) as e: raise ValueError(f'`tasks`: {t.name} does not fit the data: {e}') from None
     sizes = np.bincount(train_codes, minlength=t.n_classes)

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 import numpy as np
 import torch
-from ..checks import known
+from ..checks import distinct, known
 from .material import Source
 from .retrain_head import retrain_heads
 from .tasks import Task
@@ -86,7 +86,9 @@ def method_functions(
         found = map(_method, methods.values())
         return {k: f for k,(_,f) in zip(methods, found, strict=True)}
     if isinstance(methods, str) or callable(methods): methods = [methods]
-    return dict(map(_method, methods))
+    found = [*map(_method, methods)]
+    distinct([k for k,_ in found], 'methods', 'a dict gives them names of yours')
+    return dict(found)
 
 # %% ../../nbs/experiments/14_measuring.ipynb #c9a2632b
 def score_results(

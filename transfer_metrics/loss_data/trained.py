@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from ..progress import tqdm
-from ..checks import number, two_classes, whole
+from ..checks import instance, number, two_classes, whole
 from ..core import ArrayLike, as_labels
 from .representations import TorchRepr, flat_inputs, numpy_wrap_torch, training_inputs
 from ..models import draw_weights
@@ -64,6 +64,7 @@ def _check_training(epochs, batch_size, lr, hidden):
     "Refuse options that no training can have"
     whole(epochs, 'epochs', 1)
     whole(batch_size, 'batch_size', 1)
+    instance(hidden, 'hidden', Sequence, 'the width of each hidden layer, such as (256,)')
     for h in hidden: whole(h, 'hidden', 1)
     number(lr, 'lr', 0, ends='()')
 
