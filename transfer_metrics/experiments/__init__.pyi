@@ -83,6 +83,7 @@ from .remainders import within_groups as within_groups
 from .retrain_head import in_classes as in_classes
 from .retrain_head import retrain_head as retrain_head
 from .retrain_head import retrain_heads as retrain_heads
+from .retrain_head import task_positions as task_positions
 from .retrain_head import Transferred as Transferred
 from .study import study as study
 from .tasks import class_positions as class_positions

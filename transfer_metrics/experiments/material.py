@@ -16,6 +16,7 @@ import numpy as np
 from torch import nn
 from ..checks import by_name, distinct, enough, two_classes
 from .fine_tuning import labelled
+from .retrain_head import task_positions
 from .tasks import Task
 from ..models import Outputs, host_array, outputs
 from ..store import fingerprint
@@ -46,11 +47,11 @@ def task_facts(
 ) -> TaskFacts: # Of the task
     "Facts of one task; `ValueError` if it cannot be learned or judged"
     for k in ('train','test'):
-        places = getattr(t, k)
-        if not len(places): raise ValueError(f'`tasks`: {t.name} must have samples to {k} on, got none')
-        if min(places)<0: raise ValueError(f'`tasks`: {t.name} must have positions from 0 on, got {min(places)}')
+        if not len(getattr(t, k)): raise ValueError(f'`tasks`: {t.name} must have samples to {k} on, got none')
     try: train_codes,test_codes = t.codes(labels, test)
     except (ValueError, IndexError) as e: raise ValueError(f'`tasks`: {t.name} does not fit the data: {e}') from None
+    home = test if t.separate else labels
+    for k,y in ('train',labels),('test',home): task_positions(t, k, len(y))
     sizes = np.bincount(train_codes, minlength=t.n_classes)
     _check_task(t, sizes)
     guessed_right = test_codes==sizes.argmax()
