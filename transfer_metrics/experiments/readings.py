@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from .. import stats
-from ..checks import one_of, whole
+from ..checks import enough, one_of, whole
 from .pairs import by_series, in_nats, name_list, score_pairs
 from .pairs import series_columns, study_frame, unit_columns
 from ..model_selection.tables import direction, static
@@ -225,6 +225,7 @@ def selection(
     d = study_frame(frame)
     of_kind = {kind: list(dict.fromkeys(names)) for kind,names in d.metric.groupby(d.kind, sort=False)}
     names = name_list(scores) or of_kind.get('score', [])
+    enough(len(names), 1, 'frame', "row of the kind 'score'")
     method = method or next(iter(of_kind.get('accuracy', [])), None)
     choices = _choices(d, names, method, errors)
     sizes = len(choices[0].accuracy),len(choices)
