@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from ..checks import number, whole
+from ..checks import number, two_classes, whole
 from ..core import ArrayLike, as_labels, as_tensor
 from .curve import LossCurves, loss_curves
 from .description_length import check_edge
@@ -66,6 +66,7 @@ def _from_labels(labels, n_classes):
     if labels is None: return n_classes,None
     train,val = labels if _is_pair(labels) else (labels,labels)
     classes = {*as_labels(train).classes,*as_labels(val, measured=True).classes}
+    two_classes(classes, 'labels')
     if n_classes is not None: whole(n_classes, 'n_classes', len(classes))
     return n_classes or len(classes),(train,val)
 
