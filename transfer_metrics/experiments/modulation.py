@@ -72,7 +72,7 @@ def _hooked(model, hooks):
     layers = _modules(model)
     handles = []
     for name,hook in hooks.items():
-        layer = layers[name]
+        layer = layers[known_layer(name, layers)]
         handles.append(layer.register_forward_hook(hook))
     try: yield
     finally:

@@ -62,6 +62,16 @@ def with_new_head(
     return copy
 
 # %% ../../nbs/experiments/11_new_head.ipynb #b389e773
+def _left_out(m):
+    "Draw a layer's own parameters anew; the names of those that its rule does not draw"
+    own = dict(m.named_parameters(recurse=False))
+    reset = getattr(m, 'reset_parameters', None)
+    reset = reset or getattr(m, '_reset_parameters', None)
+    if not reset: return list(own)
+    for p in own.values(): p.data.fill_(torch.nan)
+    reset()
+    return [k for k,p in own.items() if p.isnan().any()]
+
 def draw_anew(
     model:nn.Module, # It is changed in place
 ) -> None: # Nothing, or `ValueError` for a parameter that no layer can draw
@@ -75,13 +85,8 @@ def draw_anew(
     True
     """
     for name,m in model.named_modules():
-        reset = getattr(m, 'reset_parameters', None)
-        reset = reset or getattr(m, '_reset_parameters', None)
-        if reset:
-            reset()
-            continue
-        own = dict(m.named_parameters(recurse=False))
-        if not own: continue
+        kept = _left_out(m)
+        if not kept: continue
         where = name or 'the model'
-        raise ValueError(f'parameters {list(own)} of {where!r} belong to no layer that can draw them anew; '
+        raise ValueError(f'parameters {kept} of {where!r} belong to no layer that can draw them anew; '
                          'pass `init`, a function that does so for the whole model')
