@@ -194,6 +194,9 @@ def linear_probe(
 ) -> float: # Accuracy in [0, 1]; higher transfers better
     """Cross-validated accuracy of a linear head ([Alain and Bengio 2016](https://arxiv.org/abs/1610.01644))
 
+    Raises `ValueError` if a feature is not finite, if the lengths differ, if there is one sample, or for 'logistic'
+    with `folds=None`
+
     >>> import transfer_metrics as tm
     >>> features, labels = [[0], [1], [2], [5], [6], [7]], ['cat', 'cat', 'cat', 'dog', 'dog', 'dog']
     >>> tm.linear_probe(features, labels, folds=3)

@@ -286,6 +286,9 @@ def gbc(
 
     Minus the overlap of the classes, summed over ordered pairs.
 
+    Raises `ValueError` if a feature is not finite, if the lengths differ, or if `components` are more than samples or
+    features
+
     >>> import transfer_metrics as tm
     >>> features, labels = [[0], [2], [4], [6]], ['cat', 'cat', 'dog', 'dog']
     >>> round(tm.gbc(features, labels), 4)

@@ -231,6 +231,7 @@ def h_score(
 
     From [Bao et al. 2019](https://doi.org/10.1109/ICIP.2019.8803726).
     Warns where random labels would reach half of the best value and more, see `shrinkage`.
+
     Raises `ValueError` if a feature is not finite, if the lengths differ, or if `shrinkage` is unknown
 
     >>> import transfer_metrics as tm

@@ -36,6 +36,9 @@ def jc_nce(
 
     Later named JC-OTCE.
 
+    Raises `ValueError` if the sides have different numbers of features, if a feature is not finite, if lengths differ,
+    or if `gamma` is not in [0, 1]
+
     >>> import transfer_metrics as tm
     >>> source, source_labels = [[0], [1], [4], [5]], ['rose', 'rose', 'oak', 'oak']
     >>> features, labels = [[0], [2], [4], [6]], ['cat', 'dog', 'dog', 'dog']

@@ -57,6 +57,8 @@ def knn(
 ) -> float: # Accuracy in [0, 1]; higher transfers better
     """Leave-one-out accuracy of the `k` nearest neighbours ([Fix and Hodges 1951](https://doi.org/10.2307/1403797))
 
+    Raises `ValueError` if a feature is not finite, if the lengths differ, or if there is one sample
+
     >>> import transfer_metrics as tm
     >>> features, labels = [[0], [1], [2], [4], [9]], ['cat', 'cat', 'cat', 'dog', 'dog']
     >>> tm.knn(features, labels, k=1)

@@ -124,6 +124,8 @@ def lfc(
 
     0 where all features are constant.
 
+    Raises `ValueError` if a feature is not finite, if the lengths differ, or if there is one class
+
     >>> import transfer_metrics as tm
     >>> features, labels = [[-2], [-1], [1], [2]], ['cat', 'cat', 'dog', 'dog']
     >>> round(tm.lfc(features, labels), 4)

@@ -76,6 +76,9 @@ def nleep(
 
     Warns where `max_iter` rounds are too few.
 
+    Raises `ValueError` if a feature is not finite, if the lengths differ, or if `reg` is so small that a covariance of
+    the mixture is singular
+
     >>> import transfer_metrics as tm
     >>> features, labels = [[0], [1], [9], [10]], ['cat', 'dog', 'dog', 'dog']
     >>> round(tm.nleep(features, labels, components=1), 4)

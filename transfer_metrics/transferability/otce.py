@@ -39,6 +39,9 @@ def otce(
 
     The default coefficients make F-OTCE, the task difference alone.
 
+    Raises `ValueError` if the sides have different numbers of features, if a feature is not finite, if lengths differ,
+    or if `coefficients` are not three
+
     >>> import transfer_metrics as tm
     >>> source, source_labels = [[0], [1], [4], [5]], ['rose', 'rose', 'oak', 'oak']
     >>> features, labels = [[0], [2], [4], [6]], ['cat', 'dog', 'dog', 'dog']

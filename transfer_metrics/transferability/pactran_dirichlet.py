@@ -32,6 +32,8 @@ def pactran_dirichlet(
 
     Warns where `max_iter` iterations are too few.
 
+    Raises `ValueError` if a row of `probs` is not a distribution, if the lengths differ, or if `alpha` is not positive
+
     >>> import transfer_metrics as tm
     >>> probs, labels = [[.8, .2], [.6, .4], [.3, .7], [.1, .9]], ['cat', 'cat', 'dog', 'dog']
     >>> round(tm.pactran_dirichlet(probs, labels), 4)

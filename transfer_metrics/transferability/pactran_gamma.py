@@ -47,6 +47,9 @@ def pactran_gamma(
 
     Warns where `max_iter` iterations are too few.
 
+    Raises `ValueError` if a feature is not finite, if a row is 0 throughout, if the lengths differ, or if `alpha` is
+    not positive
+
     >>> import transfer_metrics as tm
     >>> features, labels = [[4, 1], [3, 1], [1, 3], [1, 4]], ['cat', 'cat', 'dog', 'dog']
     >>> round(tm.pactran_gamma(features, labels), 4)

@@ -63,6 +63,9 @@ def pactran_gauss(
 
     Warns where `max_iter` Newton steps are too few, and where the head is so sure that digits are lost.
 
+    Raises `ValueError` if a feature is not finite or above 1e60 in size, if the lengths differ, or if `lam` or `sigma2`
+    is not positive
+
     >>> import transfer_metrics as tm
     >>> features, labels = [[0], [2], [4], [6]], ['cat', 'cat', 'dog', 'dog']
     >>> round(tm.pactran_gauss(features, labels), 4)

@@ -179,6 +179,8 @@ def sfda(
 ) -> float: # Mean probability of the true class, in [0, 1]; higher transfers better
     """Self-challenging Fisher Discriminant Analysis, [Shao et al. 2022](https://arxiv.org/abs/2207.03036)
 
+    Raises `ValueError` if a feature is not finite, if the lengths differ, or if there is one class
+
     >>> import transfer_metrics as tm
     >>> features, labels = [[0], [2], [4], [6]], ['cat', 'cat', 'dog', 'dog']
     >>> round(tm.sfda(features, labels, shrinkage=.5), 4)

@@ -138,6 +138,9 @@ def transrate(
 ) -> float: # In nats per sample; not negative for classes of equal size or `weights='size'`; higher transfers better
     """Coding rate of the features less that of the classes, [Huang et al. 2022](https://arxiv.org/abs/2106.09362)
 
+    Raises `ValueError` if a feature is not finite or above 1e60 in size, if the lengths differ, or if `eps` is not
+    positive
+
     >>> import transfer_metrics as tm
     >>> features, labels = [[4, 1], [3, 1], [1, 3], [1, 4]], ['cat', 'cat', 'dog', 'dog']
     >>> round(tm.transrate(features, labels), 4)
