@@ -23,8 +23,7 @@ from ..stats import Estimate, aligned, bootstrap_interval
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #13bba955
 class FitScore(NamedTuple):
     "How well a line predicts the accuracy of some image sets, each with an interval over the sets"
-    # 1 - squared errors by those of the mean accuracy; 1 is perfect, 0 no better than the mean, negative is worse
-    r2: Estimate
+    r2: Estimate # 1 - squared errors by those of the mean accuracy; 1 is perfect, 0 no better than the mean, less worse
     rmse: Estimate # root of the mean squared error, in accuracy
     mae: Estimate # mean absolute error, in accuracy
     spearman: Estimate # rank correlation of metric and accuracy themselves, signed
@@ -93,6 +92,8 @@ def _like(v, x):
 class AccuracyFit:
     """A line from a label-free metric to accuracy, fitted on image sets whose accuracy is known
 
+    Raises `ValueError` if `axes` are none of the three, or if `clip` is not in [0, 0.5)
+
     >>> import transfer_metrics as tm
     >>> fit = tm.AccuracyFit().fit([.2, .4, .6, .8], [.3, .5, .6, .8])
     >>> round(fit.predict(.5), 3)
@@ -104,11 +105,9 @@ class AccuracyFit:
     intercept:float # on the axes of the line
     def __init__(self,
         *,
-        # 'linear', 'probit' (metric and accuracy through the inverse normal distribution) or 'probit_accuracy'
-        # (accuracy alone)
+        # 'linear', 'probit' (metric and accuracy through the inverse normal distribution), 'probit_accuracy' (accuracy)
         axes:str='linear',
-        # Huber's regression, for which single sets that are far off count less, in place of least squares
-        robust:bool=False,
+        robust:bool=False, # Huber's regression, in which sets that are far off count less, not least squares
         clip:float=0., # On probit axes, values nearer to 0 or 1 than this are moved to this distance; 0 refuses 0 and 1
         n_boot:int=2000, # Resamples of the image sets for intervals; 0 for none
         coverage:float=.95, # Nominal coverage of intervals
@@ -167,7 +166,9 @@ class AccuracyFit:
         metric:ArrayLike, # The metric on each image set, shape `[m]`
         accuracy:ArrayLike, # The accuracy on each, in [0, 1], shape `[m]`
     ) -> 'AccuracyFit': # Itself, now with `slope`, `intercept` and the numbers that say how good they are
-        "Fit the line"
+        """Fit the line
+
+        Raises `ValueError` for fewer than three sets, accuracies beyond [0, 1], or a metric that is the same for all"""
         x,y = _accuracies(metric, accuracy, 3)
         if (x==x[0]).all():
             raise ValueError(f'`metric` must differ between the sets to fit a line, got {x[0]:g} for all {len(x)}')
@@ -273,8 +274,7 @@ class AccuracyFit:
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #ae225ae1
 def plot_fit(
     fit:AccuracyFit, # A fitted line
-    # Other image sets by the name of their group: `(metric, accuracy)`, arrays `[m]`
-    outside:Mapping[str,tuple]|None=None,
+    outside:Mapping[str,tuple]|None=None, # Other image sets by name of their group: `(metric, accuracy)`, arrays `[m]`
     *,
     coverage:float=.95, # Nominal coverage of the band
     xlabel:str='metric', # What the metric is called

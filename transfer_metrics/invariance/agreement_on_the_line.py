@@ -142,6 +142,9 @@ def agreement_on_the_line(
 ) -> ArrayLike: # Estimated target accuracy of each model, in $(0, 1)$, shape `[m]`; for frames a `Series` by model
     """Accuracy of each model without labels, ALine-S or ALine-D of [Baek et al. 2022](https://arxiv.org/abs/2206.13089)
 
+    Raises `ValueError` if there are fewer than three models, if one is all right or all wrong on the source, or if too
+    few pairs agree within `bounds`
+
     >>> import transfer_metrics as tm
     >>> source = [list('aaaaabbbba'), list('aaaaabbbaa'), list('baaaababbb')]
     >>> target = [list('ababababab'), list('abababaabb'), list('bbbbbbabab')]

@@ -81,6 +81,9 @@ def atc(
 
     After [Garg et al. 2022](https://arxiv.org/abs/2201.04234).
 
+    Raises `ValueError` if a row is not a distribution, if `source_labels` are not column numbers, if the numbers of
+    classes differ, or if `score` is unknown
+
     >>> import transfer_metrics as tm
     >>> source_probs = [[.9, .1], [.8, .2], [.6, .4]]
     >>> tm.atc(source_probs, [0, 0, 1], [[.75, .25], [.65, .35]])   # two of three right: the threshold is .7

@@ -63,6 +63,8 @@ def average_confidence(
 ) -> float: # Estimated accuracy, in $[1/k, 1]$
     """Mean of the largest probability of each row
 
+    Raises `ValueError` if a row of `probs` is not a distribution: if an entry is negative, or the sum not 1
+
     >>> import transfer_metrics as tm
     >>> tm.average_confidence([[.75, .25], [.5, .5]])
     0.625
@@ -81,6 +83,8 @@ def entropy(
     probs:ArrayLike, # Predicted probabilities, shape `[n, k]`
 ) -> float: # In $[0, \log k]$ nats; lower means more confident
     """Mean entropy of the rows
+
+    Raises `ValueError` if a row of `probs` is not a distribution: if an entry is negative, or the sum not 1
 
     >>> import transfer_metrics as tm
     >>> round(tm.entropy([[.5, .5], [0, 1]]), 4)   # half of log 2
@@ -150,6 +154,9 @@ def doc(
     probs:ArrayLike, # Probabilities on the target samples, shape `[n, k]`
 ) -> float: # Estimated accuracy; outside $[0, 1]$ where its assumption fails
     """Source accuracy less the difference of confidences, [Guillory et al. 2021](https://arxiv.org/abs/2107.03315)
+
+    Raises `ValueError` if a row is not a distribution, if `source_labels` are not column numbers, or if the matrices
+    have different numbers of classes
 
     >>> import transfer_metrics as tm
     >>> tm.doc([[.75, .25], [.25, .75]], [0, 1], [[.5, .5], [.5, .5]])   # all right at .75, and surer than now by .25

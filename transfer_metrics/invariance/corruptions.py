@@ -131,6 +131,9 @@ def corrupted_domain(
 ) -> Domain: # For each set all corruptions, each in all strengths, made when asked for
     """Corrupted versions of one image set or of many
 
+    Raises `ValueError` if there is no such corruption or severity, if images are floating point beyond [0, 1], or if
+    `labels` come with a domain
+
     >>> import torch, transfer_metrics as tm
     >>> tm.corrupted_domain(torch.zeros(4, 3, 32, 32), names=['fog', 'snow'], severities=[1, 5])
     Domain of 4 sets: fog-1, fog-5, snow-1, ...

@@ -54,6 +54,9 @@ def cot(
 
     After [Lu et al. 2023](https://arxiv.org/abs/2305.15640).
 
+    Raises `ValueError` if a row of `probs` is not a distribution, or if `prior` is neither 'uniform' nor shares of all
+    `k` classes with the sum 1
+
     >>> import transfer_metrics as tm
     >>> probs = [[.9, .1], [.8, .2], [.7, .3], [.4, .6]]
     >>> round(tm.cot(probs), 3), round(tm.cot(probs, prior=[.75, .25]), 3)

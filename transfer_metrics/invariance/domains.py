@@ -187,6 +187,9 @@ def interior_domain(
 
     The recipe is that of [Deng & Zheng 2021](https://arxiv.org/abs/2007.02915).
 
+    Raises `ValueError` if images are floating point beyond [0, 1], labels no integers, a transform is unknown, or
+    `n_transforms` more than there are
+
     >>> import torch, transfer_metrics as tm
     >>> tm.interior_domain(torch.zeros(4, 3, 32, 32), 2400, labels=[0, 1, 0, 1])[7].images.shape
     torch.Size([4, 3, 32, 32])

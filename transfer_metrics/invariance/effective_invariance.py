@@ -49,6 +49,8 @@ def effective_invariance(
 
     After [Deng et al. 2022](https://arxiv.org/abs/2207.07065).
 
+    Raises `ValueError` if a row of `probs` or `probs_t` is not a distribution, or if their shapes differ
+
     >>> import transfer_metrics as tm
     >>> tm.effective_invariance([[.81, .19], [.7, .3]], [[.64, .36], [.4, .6]]).round(3)
     array([0.72, 0.  ])
@@ -82,6 +84,8 @@ def mean_effective_invariance(
     probs_t:ArrayLike, # Probabilities for a view of the same images, shape `[n, k]`, or for several views, `[v, n, k]`
 ) -> float: # In [0, 1], higher is more invariant
     """Mean effective invariance over samples and views, [Deng et al. 2022](https://arxiv.org/abs/2207.07065)
+
+    Raises `ValueError` if a row is not a distribution, or if `probs_t` does not have the `n` and `k` of `probs`
 
     >>> import transfer_metrics as tm
     >>> round(tm.mean_effective_invariance([[.81, .19], [.7, .3]], [[.64, .36], [.4, .6]]), 3)
@@ -117,6 +121,8 @@ def rotation_invariance(
     After [Deng et al. 2022](https://arxiv.org/abs/2207.07065). A model that answers a class for how bright the first
     row of the image is:
 
+    Raises `ValueError` if there are no images, or if the model returns no logits or such as are not finite
+
     >>> import torch, transfer_metrics as tm
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2, bias=False))
     >>> _ = model[1].weight.data.copy_(torch.tensor([[9., 9, 0, 0], [0, 0, 9, 9]]))
@@ -139,6 +145,9 @@ def jigsaw_invariance(
     progress:bool=True, # Show a progress bar
 ) -> float: # JI, in [0, 1], higher is more invariant
     """Mean effective invariance over orders of the tiles, never the identity
+
+    Raises `ValueError` if sides of the images are not divisible by `grid`, or if `permutations` are not known, not
+    distinct, or hold the identity
 
     >>> import torch, transfer_metrics as tm
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))

@@ -231,6 +231,9 @@ def evaluate(
 ) -> pd.DataFrame: # Columns `model, data` (name of the set)`, metric, value, lo, hi, n, unit, seconds, error`
     """Every label-free metric, and accuracy, of each model on each image set; what fails is reported in its own rows
 
+    Raises `ValueError` if there is no model or image set, if two sets have one name, or if a metric is unknown or lacks
+    its `source` or `heads`
+
     >>> import torch, transfer_metrics as tm
     >>> from transfer_metrics.invariance.domains import ImageSet
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))

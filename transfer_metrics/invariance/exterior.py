@@ -230,6 +230,9 @@ def exterior_domain(
 ) -> Domain: # Its sets, named after folders and files, read when asked for
     """Image sets that lie on the disk, in any of the layouts that such data comes in
 
+    Raises `ValueError` if `path` is neither there nor a data set of torchvision, if no images are found, or if a folder
+    is none of `classes`
+
     >>> import tempfile, numpy as np, transfer_metrics as tm
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(f'{folder}/new.npz', images=np.zeros((4, 8, 8, 3), np.uint8), labels=[0, 1, 0, 1])

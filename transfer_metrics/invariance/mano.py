@@ -96,6 +96,8 @@ def mano(
 ) -> float: # In $[1/k, k^{-1/p}]$; higher for more accurate
     """Norm of the normalised logits, [Xie et al. 2024](https://arxiv.org/abs/2405.18979)
 
+    Raises `ValueError` if `logits` are not a matrix of finite numbers, or if `p` is not above 1
+
     >>> import transfer_metrics as tm
     >>> round(tm.mano([[2, 0]]), 3), round(tm.mano([[1000, 0]]), 3)
     (0.701, 0.841)

@@ -131,6 +131,8 @@ def nuclear_norm(
 ) -> float: # In (0, 1] with 'sqrt', whose divisor is an upper bound; higher is surer and more diverse
     """Sum of the singular values of the predictions, [Deng et al. 2023](https://arxiv.org/abs/2302.01094)
 
+    Raises `ValueError` if a row of `probs` is not a distribution, or if `normalize` is unknown
+
     >>> import transfer_metrics as tm
     >>> round(tm.nuclear_norm([[.8, .2], [.8, .2], [.2, .8], [.2, .8]]), 3)
     0.8

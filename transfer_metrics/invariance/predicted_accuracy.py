@@ -197,6 +197,9 @@ def predicted_accuracy(
 ) -> pd.DataFrame: # `model, data, metric, value, lo, hi, n, unit, seconds, error, estimated_accuracy, accuracy_lo ...`
     """The accuracy of models on samples without labels by every estimator, with intervals; `judge` puts it in words
 
+    Raises `ValueError` if a metric is unknown, if labels of `known` are no outputs of the model, or if fewer than three
+    are asked for `agreement_on_the_line` alone
+
     >>> import torch, transfer_metrics as tm
     >>> model = torch.nn.Linear(2, 2)
     >>> _ = torch.nn.init.eye_(model.weight.data), model.bias.data.zero_()

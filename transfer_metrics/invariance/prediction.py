@@ -227,6 +227,8 @@ def rotation_prediction(
 
     After [Deng et al. 2021](https://arxiv.org/abs/2106.05961).
 
+    Raises `ValueError` if `head` is not one for rotations, or if it was fitted to another number of features
+
     >>> import torch, transfer_metrics as tm
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))
     >>> light_at_the_top_left = torch.tensor([[[[1., 0], [0, 0]]]]).repeat(40, 1, 1, 1)
@@ -247,6 +249,8 @@ def jigsaw_prediction(
     progress:bool=True, # Show a progress bar
 ) -> float: # Accuracy, in [0, 1]; chance is 1/number of views
     """Share of the permutations of each image, the identity among them, that the head recognises
+
+    Raises `ValueError` if `head` is not one for jigsaws, or if sides of the images are not divisible by its grid
 
     >>> import torch, transfer_metrics as tm
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))

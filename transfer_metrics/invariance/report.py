@@ -248,7 +248,8 @@ def label_free_report(
 
     What the estimates say together is in `.attrs['judgement']`, a sentence.
 
-    `ValueError` where a metric is asked for that needs `source`, `heads` or labels that are not given.
+    Raises `ValueError` where a metric is asked for that is not known, or needs `source`, `heads` or labels that are not
+    given
 
     >>> import torch, transfer_metrics as tm
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))

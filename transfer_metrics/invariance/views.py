@@ -30,6 +30,8 @@ def rotate(
 ) -> ArrayLike: # In the kind of array that came in, shape `[n, c, h, w]` or, for an odd `k`, `[n, c, w, h]`
     """Images turned by `k` times 90 degrees, as `torch.rot90` does it
 
+    Raises `ValueError` if `k` is not 0, 1, 2 or 3, or if `images` do not have four dimensions and at least one image
+
     >>> import transfer_metrics as tm
     >>> tm.rotate([[[[1, 2], [3, 4]]]], 1)[0, 0]
     array([[2, 4],
@@ -65,6 +67,9 @@ def jigsaw(
     grid:int=2, # Tiles along each side
 ) -> ArrayLike: # Images put together anew, in the kind of array that came in, shape `[n, c, h, w]`
     """Images cut into `grid` x `grid` tiles and put together in another order
+
+    Raises `ValueError` if sides of `images` are not divisible by `grid`, or if `permutation` does not hold each tile
+    once
 
     >>> import transfer_metrics as tm
     >>> tm.jigsaw([[[[0, 1], [2, 3]]]], (2, 0, 1, 3))[0, 0]
