@@ -194,6 +194,9 @@ def compare_curves(
     better, of `missed_by_transfer` less. Where the curves look as if they had different units, a warning says so, and
     `attrs['caution']` keeps it.
 
+    Raises `ValueError` if the curves differ in `direction` or `start`, if one is many curves by `each()`, or if an
+    option is not one of `bootstrap`
+
     >>> base, transfer = Curve([0, 20, 60], [.2, .5, .7]), Curve([0, 20, 60], [.35, .6, .8])
     >>> table = compare_curves(base, transfer).set_index('metric')
     >>> table.value[['jumpstart', 'handicap']].round(3).to_dict()
@@ -324,6 +327,8 @@ def plot_transfer(
     coverage:float=.95, # Of the bands, pointwise and by Student's t, which need two runs
 ) -> Any: # The axes of the curves
     """The two curves, the metrics that are lengths between them, and the relative reduction level by level
+
+    Raises `ValueError` if the curves differ in `direction` or `start`, or if `coverage` is not between 0 and 1
 
     >>> base, transfer = Curve([0, 20, 60], [.2, .5, .7]), Curve([0, 20, 60], [.35, .6, .8])
     >>> ax = plot_transfer(base, transfer)

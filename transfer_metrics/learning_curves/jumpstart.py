@@ -28,6 +28,8 @@ def jumpstart(
 
     From [Dietterich 2006](https://core.ac.uk/works/153926138).
 
+    Raises `ValueError` if the curves differ in `direction` or `start`, or if both are many and not equally many
+
     >>> round(jumpstart(Curve([0, 20, 60], [.2, .5, .7]), Curve([0, 20, 60], [.35, .6, .8])), 6)
     0.15"""
     sides = Sides(base=base, transfer=transfer)
@@ -46,6 +48,8 @@ def asymptotic_advantage(
     """How much better transfer is in the end, by the option `asymptote` of each curve
 
     From [Dietterich 2006](https://core.ac.uk/works/153926138).
+
+    Raises `ValueError` if the curves differ in `direction` or `start`, or if both are many and not equally many
 
     >>> round(asymptotic_advantage(Curve([0, 20, 60], [.2, .5, .7]), Curve([0, 20, 60], [.35, .6, .8])), 6)
     0.1"""
@@ -72,6 +76,8 @@ def handicap(
     """How much training the base needs to reach the first level of transfer
 
     From [Dietterich 2006](https://core.ac.uk/works/153926138). Infinite if the base never gets there.
+
+    Raises `ValueError` if the curves differ in `direction` or `start`, or if both are many and not equally many
 
     >>> round(handicap(Curve([0, 20, 60], [.2, .5, .7]), Curve([0, 20, 60], [.35, .6, .8])), 6)
     10.0"""

@@ -44,6 +44,8 @@ def integrated_speedup(
     From [Dietterich 2006](https://core.ac.uk/works/153926138). Infinite if transfer has a head start
     and rises from it at once.
 
+    Raises `ValueError` if the curves differ in `direction` or `start`, or if both are many and not equally many
+
     >>> base, transfer = Curve([0, 20, 40], [.2, .5, .8]), Curve([0, 10, 40], [.2, .5, .8])
     >>> round(integrated_speedup(base, transfer), 4)
     1.6414"""
@@ -75,6 +77,8 @@ def mean_log_speedup(
     """Mean of ln speedup over the levels above both starts and below both ends
 
     Its exponential is the geometric mean speedup.
+
+    Raises `ValueError` if the curves differ in `direction` or `start`, or if both are many and not equally many
 
     >>> base, transfer = Curve([0, 30], [.2, .8]), Curve([0, 30], [.5, .8])
     >>> round(mean_log_speedup(base, transfer), 4)

@@ -95,7 +95,10 @@ def mdl(
 ) -> float: # In $[0, \infty)$, lower is better
     """Minimum description length of `n` labels by online coding
 
-    Eq. 7 of [Whitney et al. 2020](https://arxiv.org/abs/2009.07368). An `n` beyond the data is a `ValueError`.
+    Eq. 7 of [Whitney et al. 2020](https://arxiv.org/abs/2009.07368).
+
+    Raises `ValueError` if `n` is beyond the data, if `curve` holds several representations, or if `edge='left'` has no
+    `n_classes`
 
     >>> import pandas as pd
     >>> mdl(pd.DataFrame({'seed': 0, 'samples': [1,4], 'val_loss': [2.,.5]}))  # 1 label at 2 nats, 3 at 0.5
@@ -120,7 +123,10 @@ def sdl(
 ) -> float: # In $[0, \infty)$, lower is better; a lower bound while the loss at `n` is above `epsilon`
     """Surplus description length: what learning to a loss of `epsilon` costs
 
-    [Whitney et al. 2020](https://arxiv.org/abs/2009.07368). An `n` beyond the data is a `ValueError`.
+    [Whitney et al. 2020](https://arxiv.org/abs/2009.07368).
+
+    Raises `ValueError` if `n` is beyond the data, if `epsilon` is negative, if `curve` holds several representations,
+    or if `edge='left'` has no `n_classes`
 
     >>> import pandas as pd
     >>> sdl(pd.DataFrame({'seed': 0, 'samples': [1,4], 'val_loss': [2.,.5]}), epsilon=.25)  # 1.75 + 3*0.25

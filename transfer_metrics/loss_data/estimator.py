@@ -120,6 +120,9 @@ class LossDataEstimator:
 
     The interface is that of [reprieve](https://github.com/willwhitney/reprieve).
 
+    Raises `ValueError` if there are several representations, if features are not finite, or if labels have fewer than
+    two classes
+
     >>> import transfer_metrics as tm
     >>> x,y = [[0.]]*20, [0, 1]*10
     >>> counting = lambda seed: 0, lambda seen, batch: (seen+len(batch[1]), 0.), lambda seen, batch: 9/seen
@@ -223,7 +226,10 @@ class LossDataEstimator:
         sampling_type:str='log', # How they are spaced: 'log' or 'linear'
         points:ArrayLike|None=None, # Training sizes of your own instead
     ) -> pd.DataFrame: # All results so far: columns `seed, samples, val_loss, name`, loss in nats
-        "Measure points of the curve and add them to the results; points that are known are not measured again"
+        """Measure points of the curve and add them to the results; points that are known are not measured again
+
+        Raises `ValueError` if a size is beyond the training samples, or if a network fails
+        """
         at = curve_points(self.max_train_size, n_points=n_points, sampling_type=sampling_type, points=points)
         _warn_missing(self._runs.data, at, self._seeds)
         self._measure(at)

@@ -211,6 +211,9 @@ def represent(
 ) -> tuple[Any,Any]: # Features `[N, ...]`, by name for a dict; and the labels, if `x` has some
     """Features of all samples, each sample represented once, and their labels
 
+    Raises `ValueError` if features are not finite, not one row a sample, or of another shape in another batch, or if
+    data and functions are both dicts
+
     >>> import transfer_metrics as tm
     >>> data = [[1., 2.], [3., 5.]], ['cat', 'dog']
     >>> features,labels = tm.represent(data, lambda x: x.sum(1), progress=False)

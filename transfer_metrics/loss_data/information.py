@@ -66,7 +66,10 @@ def mutual_information(
 ) -> float: # At most $H(Y)$; negative if the probe does worse than not looking; higher is better
     """Lower bound $H(Y) - L(n)$ of the mutual information of representation and label
 
-    [Whitney et al. 2020](https://arxiv.org/abs/2009.07368). An `n` beyond the data is a `ValueError`.
+    [Whitney et al. 2020](https://arxiv.org/abs/2009.07368).
+
+    Raises `ValueError` if `n` is beyond the data, if a label is missing or an entropy negative, or if `curve` holds
+    several representations
 
     >>> import pandas as pd
     >>> curve = pd.DataFrame({'seed': 0, 'samples': [10,100], 'val_loss': [.75,.25]})
@@ -92,7 +95,9 @@ def v_information(
 ) -> float: # At most the null probe's loss, and infinite if that is; higher is better
     """V-information of the probes of `curve`: the null probe's loss less theirs
 
-    [Xu et al. 2020](https://arxiv.org/abs/2002.10689). An `n` beyond the data is a `ValueError`.
+    [Xu et al. 2020](https://arxiv.org/abs/2002.10689).
+
+    Raises `ValueError` if `n` is beyond the data, if a label is missing, or if `curve` holds several representations
 
     >>> import pandas as pd
     >>> curve = pd.DataFrame({'seed': 0, 'samples': [10,100], 'val_loss': [.5,.25]})

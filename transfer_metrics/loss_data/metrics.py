@@ -51,7 +51,10 @@ def compute_metrics(
 
     [Whitney et al. 2020](https://arxiv.org/abs/2009.07368). The columns are `name, n_requested, n, metric, epsilon,
     value, lower, upper, censored, unit, loglog, lo, hi, coverage, n_seeds`; `lo` and `hi` stay in the range of the
-    metric, and leave out which samples the losses were measured on. A size beyond the data is a `ValueError`.
+    metric, and leave out which samples the losses were measured on.
+
+    Raises `ValueError` if a size is beyond the data, if a column is missing, if a loss is infinite or negative, or if
+    `edge='left'` has no number of classes
 
     >>> import pandas as pd
     >>> curve = pd.DataFrame({'seed': 0, 'samples': [1,4], 'val_loss': [2.,.5]})
@@ -97,6 +100,8 @@ def metrics_table(
     """Metrics for reading, in the layout of [reprieve](https://github.com/willwhitney/reprieve)
 
     What is a lower bound because the loss is still above `epsilon` begins with `>`.
+
+    Raises `ValueError` if `metrics_df` lacks a column of `compute_metrics`
 
     >>> import pandas as pd
     >>> curve = pd.DataFrame({'seed': 0, 'samples': [1,4], 'val_loss': [2.,.5]})

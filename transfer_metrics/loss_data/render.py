@@ -117,6 +117,9 @@ def render_curve(
 
     As in Figure 1 of [Whitney et al. 2020](https://arxiv.org/abs/2009.07368).
 
+    Raises `ValueError` if `save_path` has an unknown ending, if a size in `ns` is beyond the data, or if a loss in
+    `epsilons`, or each mean loss, is not above 0
+
     >>> import pandas as pd
     >>> ax = render_curve(pd.DataFrame({'seed': 0, 'samples': [10,100], 'val_loss': [2.,.5]}), ns=[50])
     >>> ax.texts[0].get_text()
@@ -214,6 +217,8 @@ def render_latex(
     escape:bool=True, # Whether names of representations are text; `False` if they hold LaTeX, such as `$\beta$-VAE`
 ) -> str: # The table, a `tabular` with rules from the package `booktabs`
     r"""Metrics of loss-data curves as a LaTeX table: rows by training size, a column for each representation
+
+    Raises `ValueError` if `metrics_df` is not what `compute_metrics` or `metrics_table` returns
 
     >>> import pandas as pd
     >>> table = pd.DataFrame([['0.50']], ['Val loss'], pd.MultiIndex.from_tuples([('50 %',4)]))

@@ -100,7 +100,9 @@ def esc(
 ) -> float: # A measured n, lower is better; inf if the loss is above `epsilon` at all of them
     """$\\varepsilon$ sample complexity: the smallest measured size at which the loss is at most `epsilon`
 
-    [Whitney et al. 2020](https://arxiv.org/abs/2009.07368). An `n` beyond the data is a `ValueError`.
+    [Whitney et al. 2020](https://arxiv.org/abs/2009.07368).
+
+    Raises `ValueError` if `n` is beyond the data, if `epsilon` is negative, or if `curve` holds several representations
 
     >>> import pandas as pd
     >>> esc(pd.DataFrame({'seed': 0, 'samples': [1,10,100], 'val_loss': [2.,1.,.5]}), epsilon=.8)
