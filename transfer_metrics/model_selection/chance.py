@@ -160,6 +160,7 @@ def chance(
 
     Time: `n_perm` times that of the score; for H-score, LogME and LFC a small part of it, if there are more samples
     than features.
+
     Raises `ValueError` if the metric takes no labels, and whatever the metric raises
 
     >>> import transfer_metrics as tm

@@ -33,7 +33,9 @@ def score_groups(
     """Groups of models whose difference to the first of the group does not show
 
     The best model leads group 1, and all whose difference to it may be 0 belong to it; the best of the others leads
-    group 2, and so on. Raises `ValueError` if the scores are not of one metric and of equally many samples
+    group 2, and so on.
+
+    Raises `ValueError` if the scores are not of one metric and of equally many samples
 
     >>> import transfer_metrics as tm
     >>> y = ['cat']*8+['dog']*8

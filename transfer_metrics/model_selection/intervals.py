@@ -73,7 +73,10 @@ class Jackknife:
     def interval(self,
         coverage:float=.95, # Nominal coverage
     ) -> Estimate: # The score and the ends, which stay in its range; these are nan where there is no interval
-        "Where the mean score of as many samples lies; unknown if a value is infinite or the same without any group"
+        """Where the mean score of as many samples lies; unknown if a value is infinite or the same without any group
+
+        Raises `ValueError` if `coverage` is not between 0 and 1
+        """
         if unmoved(self.value, self.error): return Estimate(self.value, coverage=coverage, n=self.n)
         lo,hi = t_interval(self.value, self.error, len(self.without)-1, coverage=coverage)
         lo,hi = within(lo, hi, self.range)
@@ -97,6 +100,7 @@ def jackknife(
 
     Time: for a metric with a state, five readings of the samples and the score of as many states as there are groups;
     for others the score of as many groups.
+
     Raises `ValueError` for fewer than two samples, and whatever the metric raises
 
     >>> import transfer_metrics as tm
@@ -157,6 +161,7 @@ def score_difference(
     `n_needed` takes the difference and its spread as they were found: of so many samples about half of the sets show
     it, of twice as many about four in five. It is known as badly as they are. A score that is infinite, or is so
     without some of the samples, has no interval (`nan`).
+
     Raises `ValueError` if the scores are not of one metric, or their samples are not as many or have other labels
 
     >>> import transfer_metrics as tm
@@ -195,6 +200,7 @@ def p_best(
 
     A model with the worst score there is, minus infinity, has no interval (`nan`), and the others are compared. If
     another model has none, nothing is known (`nan` for all).
+
     Raises `ValueError` for no model, and if the scores are not of one metric or not on the same samples
 
     >>> import transfer_metrics as tm

@@ -36,6 +36,9 @@ def plot_layers(
 ) -> Any: # Axes: the score against the layers, in the order of their rows, one line a model
     """Score of each layer, from the first to the last
 
+    Raises `ValueError` if a row is not of a layer, `model/layer`, if rows are of several data sets, or if there is no
+    such `metric`
+
     >>> import pandas as pd
     >>> import transfer_metrics as tm
     >>> rows = [('net/conv', 'h_score', 1.5), ('net/head', 'h_score', 1.2)]
@@ -62,6 +65,8 @@ def best_layer(
     scores:pd.DataFrame, # As of `score_models` with a list of layers
 ) -> pd.DataFrame: # Models x scores, names of layers; missing where the score is the same for all layers
     """The layer of each model that each score likes best
+
+    Raises `ValueError` if a row is not of a layer, `model/layer`, or if rows are of several data sets
 
     >>> import pandas as pd
     >>> import transfer_metrics as tm

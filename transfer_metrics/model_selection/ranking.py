@@ -162,6 +162,7 @@ def score_models(
     `score_groups`); that takes about fifty times as long as the scores alone.
     Images that several models prepare alike are decoded once and kept meanwhile, in a quarter of the free memory, if
     the data are known to give the same each time; with `memory` you say so, and how much they may take.
+
     Raises `ValueError` if there is no model, if two rows would have one name, if a metric is not known, or if all
     samples are of one class
 
@@ -261,6 +262,9 @@ def rank(
     The mean leaves out what is known without the data (source accuracy, number of parameters), and each metric whose
     values are all saturated; `.attrs['left_out']` has the names of these.
 
+    Raises `ValueError` if scores are of several data sets or tasks, if two are of one model and metric, or if one is no
+    number
+
     >>> import pandas as pd
     >>> import transfer_metrics as tm
     >>> scores = pd.DataFrame(dict(model=['a', 'b', 'c'], metric='leep', value=[-.4, -.2, -.9]))
@@ -331,6 +335,8 @@ def plot_ranking(
 
     Scores of `score_models(interval=)` have their groups in brackets and their intervals below them, and models of one
     group have one shade; a score without groups, such as `knn`, is shaded by rank.
+
+    Raises `ValueError` where `rank` does: for scores of several data sets or tasks, and for two of one model and metric
 
     >>> import pandas as pd
     >>> import transfer_metrics as tm
@@ -407,7 +413,9 @@ def agreement(
 ) -> pd.DataFrame: # Columns `metric, statistic, value, lo, hi, n`
     """How well each score predicts accuracy over models: correlations, regret, recall; intervals by bootstrap
 
-    The models are resampled. Raises `ValueError` if fewer than two models have both a score and an accuracy.
+    The models are resampled.
+
+    Raises `ValueError` if fewer than two models have both a score and an accuracy
 
     >>> import pandas as pd
     >>> import transfer_metrics as tm
@@ -438,6 +446,8 @@ def plot_agreement(
     color:str|None=None, # Of the points; default that of the metric in all figures
 ) -> Any: # Axes: accuracy against score, one named point a model, with Spearman's correlation in the title
     """Scatter plot of accuracy against a score
+
+    Raises `ValueError` if fewer than two models have both a score and an accuracy, or if there is no such `metric`
 
     >>> import pandas as pd
     >>> import transfer_metrics as tm

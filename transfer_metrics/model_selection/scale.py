@@ -51,7 +51,10 @@ class Scale:
         *,
         pair:bool=False, # The interval of two single models on a new data set, not of the mean over many such pairs
     ) -> Estimate: # Difference of accuracies; `nan` if nothing is known, see `reason`
-        "The difference of accuracies to expect. Raises `ValueError` for a gap beyond all evidence"
+        """The difference of accuracies to expect
+
+        Raises `ValueError` for a gap beyond all evidence
+        """
         number(gap, 'gap', -self.largest, self.largest)
         slope = self.slope
         facts:dict[str,Any] = dict(coverage=slope.coverage, n=slope.n)

@@ -168,7 +168,9 @@ def bootstrap_score(
     """How sure a score is, by drawing groups of samples again
 
     Time: `n_boot` times that of the score of a state; for H-score, LogME and other scores of moments no sample is read
-    again. Raises `ValueError` for fewer than two samples, and whatever the metric raises
+    again.
+
+    Raises `ValueError` for fewer than two samples, and whatever the metric raises
 
     >>> import transfer_metrics as tm
     >>> x = [[0.], [1.], [2.], [4.], [5.], [6.]]

@@ -126,8 +126,9 @@ def select_model(
 
     `among` is the probability that the best model of all is this one or one above it; `spent` the cost so far. With a
     budget, models that cannot be paid for any more are passed over, and count in neither.
-    Raises `ValueError` if there are fewer than two models with the score, or if a cost is missing; warns of models
-    without the score, which are left out
+    Models without the score are left out, with a warning.
+
+    Raises `ValueError` if there are fewer than two models with the score, or if a cost is missing
 
     >>> import pandas as pd
     >>> import transfer_metrics as tm

@@ -181,6 +181,9 @@ def outputs(
 ) -> Outputs|dict[str,Outputs]: # Features, logits, probabilities, labels; of a list of layers `Outputs` by layer
     """What `model` says about the data of `loader`, in one forward pass
 
+    Raises `ValueError` if `layer` is not called, labels are texts in one batch and numbers in another, features are not
+    finite, or `store` holds something else
+
     >>> import torch, transfer_metrics as tm
     >>> images, labels = torch.tensor([[1., 2.], [3., 4.]]), ['cat', 'dog']
     >>> tm.outputs(torch.nn.Linear(2, 3), (images, labels), progress=False).features.tolist()

@@ -83,6 +83,8 @@ def _n_rows(a): return a.shape[0] if a.ndim else None
 class Outputs:
     """What a model says about a data set: arrays with one row a sample, any of which may be missing
 
+    Raises `ValueError` if the arrays do not have equally many rows, if there is none, or if `source` is not `Outputs`
+
     >>> import transfer_metrics as tm
     >>> said = tm.Outputs(probs=[[.9, .1], [.2, .8]], labels=['cat', 'dog'], name='mine')
     >>> len(said), said.predicted.tolist()
@@ -162,7 +164,10 @@ class Outputs:
     def save(self,
         path:str|Path, # `.npz` file, or a folder that can be mapped into memory
     ) -> Path: # `path`
-        "Write to `path`, atomically and without pickle; outputs that were saved there before are replaced"
+        """Write to `path`, atomically and without pickle; outputs that were saved there before are replaced
+
+        Raises `ValueError` if labels are Python objects, or if something else is at `path`
+        """
         path = Path(path)
         arrays = self._arrays()
         if self.source is not None:
@@ -179,7 +184,10 @@ class Outputs:
     def load(cls,
         path:str|Path, # What `save` wrote, or any `.npz` file or folder of `.npy` files with such names
     ) -> 'Outputs': # Arrays in memory from a file; mapped and read-only from a folder
-        "Read what `save` wrote"
+        """Read what `save` wrote
+
+        Raises `ValueError` if `path` is neither an `.npz` file nor a folder, or holds no array of that name
+        """
         path = Path(path)
         arrays = _read_arrays(path)
         if not set(arrays)&set(_fields): raise ValueError(f'{path} has none of the arrays {", ".join(_fields)}')
