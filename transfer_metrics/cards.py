@@ -107,6 +107,8 @@ def card(
 ) -> Card: # Shows itself as a table
     """What one wants to know of a metric before using it
 
+    Raises `ValueError` if there is no metric of that name, or if `metric` is neither a name nor a function
+
     >>> import transfer_metrics as tm
     >>> tm.card('leep').rows['gives']
     'nats, in (−∞, 0]; higher is better'

@@ -193,6 +193,8 @@ def registry(
 ) -> dict[str,Metric]: # Every metric of the package by name, in alphabetical order
     """All registered metrics; imports the modules that define one and have not been imported yet
 
+    Raises `ValueError` if there is no such `area`
+
     >>> import transfer_metrics as tm
     >>> scores = tm.registry('transferability')
     >>> scores['leep'].args, scores['logme'].unit
@@ -217,6 +219,8 @@ def metrics(
     area:str|None=None, # Only metrics of this subpackage
 ) -> pd.DataFrame: # Columns `metric, computed from, unit, range, better, source`
     """The table of metrics
+
+    Raises `ValueError` if there is no such `area`
 
     >>> import transfer_metrics as tm
     >>> table = tm.metrics('transferability').set_index('metric')

@@ -52,7 +52,6 @@ class _Slices:
         self.y = y
         self.size = size
         self.prepare = prepare
-
     def __len__(self): return -(-len(self.x)//self.size)
     def __iter__(self):
         for i in range(0, len(self.x), self.size):
@@ -275,6 +274,8 @@ def stratified_subset(
     seed:int=0, # Seed of the draw
 ) -> Subset|Samples|np.ndarray: # Of the kind of `data`, or for labels the positions drawn; in their original order
     """Draw `n` samples that keep the share of each class, at least one of each if there are no more than `n` classes
+
+    Raises `ValueError` if `data` is a DataLoader or a label is missing, or if `n` is below 1
 
     >>> import transfer_metrics as tm
     >>> labels = ['cat', 'cat', 'cat', 'cat', 'dog', 'dog']

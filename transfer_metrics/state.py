@@ -650,6 +650,8 @@ def state_of(
 ) -> State: # Without samples
     """What has to be remembered of samples to compute the metric `f`
 
+    Raises `ValueError` if the metric is of curves, has no such option, or gets only a part of the data of its source
+
     >>> import transfer_metrics as tm
     >>> state = tm.state_of('leep').update([[.9, .1]], ['cat'])
     >>> round(state.update([[.2, .8]], ['dog']).value(), 3)

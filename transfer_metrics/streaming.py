@@ -89,6 +89,9 @@ def streamed(
 
     LEEP keeps its rows only if it cannot read again.
 
+    Raises `ValueError` if the metric is of curves, if `Outputs` lack what it needs, or if a batch does not have its
+    data arguments
+
     >>> batches = [([0,0,1], [0,1,1]), ([1,2,2], [1,0,0])]
     >>> round(streamed('nce', batches, progress=False), 4)
     -0.231

@@ -258,6 +258,8 @@ def as_metric(
 ) -> StateMetric: # A `torchmetrics.Metric`, called with batches of the data arguments of `f`
     """A metric of this package as a torchmetrics object; needs `pip install transfer-metrics[torchmetrics]`
 
+    Raises `ValueError` if there is no such metric, if it is of curves, or if it has no such option
+
     >>> score = as_metric('nce')
     >>> score.update([0,0,1], [0,1,1])
     >>> score.update([1,2,2], [1,0,0])

@@ -71,6 +71,8 @@ def digits_loaders(
 ) -> tuple[DataLoader, DataLoader]: # Training and test images, in a fixed order
     """The built-in target task as `outputs` takes it
 
+    Raises `ValueError` if `batch_size` is not positive
+
     >>> train,test = digits_loaders(batch_size=100)
     >>> [len(y) for x,y in train]
     [100, 100, 100, 100, 50]
@@ -269,6 +271,8 @@ def digits_zoo(
     progress:bool=True, # Show a progress bar while models are trained
 ) -> dict[str, SourceNet]: # Model by name of its source task, each with `task` and `source_accuracy`
     """Small models, trained on related and unrelated source tasks, to choose from for the target task of `digits_task`
+
+    Raises `ValueError` if one of `names` is none of `digits_sources`
 
     >>> zoo = digits_zoo('untrained', progress=False)
     >>> zoo['untrained'].task

@@ -129,6 +129,9 @@ def load_images(
 ) -> Dataset: # Of `(image, class number)`
     """Images in folders named after their classes
 
+    Raises `ValueError` if `folder` is not there, if a class has no images, if it holds train and test in place of
+    classes, or if `weights` are unknown
+
     >>> from tempfile import TemporaryDirectory
     >>> from PIL import Image
     >>> with TemporaryDirectory() as d:
@@ -238,6 +241,8 @@ def load_dataset(
 ) -> Dataset: # Of `(image, class number)`
     """A torchvision data set by name
 
+    Raises `ValueError` if there is no such data set or `split`, or if `root` lacks it with `download=False`
+
     >>> noise = load_dataset('FakeData')
     >>> len(noise), noise[0][0].shape
     (1000, torch.Size([3, 224, 224]))
@@ -271,6 +276,8 @@ def load_models(
     weights:str|None='DEFAULT',
 ) -> dict[str, nn.Module]: # Models by name
     """torchvision classifiers by name; their weights are downloaded on first use
+
+    Raises `ValueError` if torchvision has no classifier of that name, or no such `weights` for it
 
     >>> models = load_models('squeezenet1_1', weights=None)
     >>> list(models)

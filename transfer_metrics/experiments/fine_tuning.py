@@ -234,8 +234,10 @@ def fine_tune(
 ) -> Transferred: # Accuracy after the last epoch, in [0, 1], with `curve`, `seconds` and the trained `model`
     """Replace the head and train all parameters with SGD
 
-    The "fine-tune" of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462). `ValueError` if the head is not known,
-    and if the loss becomes infinite or NaN.
+    The "fine-tune" of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462).
+
+    Raises `ValueError` if the head is not known, if `train` has fewer than two classes, or if the loss becomes infinite
+    or NaN
 
     >>> x = torch.arange(8.)[:,None]-3.5
     >>> y = list('aaaabbbb')
@@ -267,8 +269,10 @@ def from_scratch(
 ) -> Transferred: # Accuracy after the last epoch, in [0, 1], with `curve`, `seconds` and the trained `model`
     """Train the same network with new weights: the reference for the speed of convergence
 
-    As in [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462). `ValueError` if a parameter belongs to no layer that
-    can draw it anew.
+    As in [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462).
+
+    Raises `ValueError` where `fine_tune` does, and if without `init` a parameter belongs to no layer that can draw it
+    anew
 
     >>> x = torch.arange(8.)[:,None]-3.5
     >>> y = list('aaaabbbb')

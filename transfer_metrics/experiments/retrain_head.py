@@ -77,7 +77,10 @@ def retrain_head(
 ) -> Transferred: # Accuracy on the test set, in [0, 1], with the loss after each step
     """Test accuracy of a linear head trained on frozen features
 
-    As in [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462). `ValueError` for a training set of one class.
+    As in [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462).
+
+    Raises `ValueError` if the training set has one class, if `test` has features of another width, or if `C` is not
+    positive
 
     >>> x = [[-2.],[-1.],[1.],[2.]]
     >>> accuracy = retrain_head(x, ['cat','cat','dog','dog'], ([[-3.],[3.]], ['cat','cat']))
@@ -186,7 +189,11 @@ def retrain_heads(
     max_iter:int=100, # Most Newton steps
     progress:bool=True, # Show a progress bar
 ) -> pd.DataFrame: # Columns `task, n_classes, n, accuracy, seconds`, a row for each task
-    "`retrain_head` for many tasks that share their features, in batches"
+    """`retrain_head` for many tasks that share their features, in batches
+
+    Raises `ValueError` if there is no task, or if `test` is given for tasks that hold out samples of their own, or is
+    missing for others
+    """
     x = as_features(features)
     tasks = list(tasks)
     y,classes = as_labels(labels, n=len(x), of=features, device=x.device)

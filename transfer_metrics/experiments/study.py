@@ -250,8 +250,11 @@ def study(
 ) -> pd.DataFrame:
     """Scores and accuracies of each source model on each task
 
-    As in the experiments of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462). `ValueError` before anything is
-    measured if sources, data and tasks do not fit; what fails later has a row that says why.
+    As in the experiments of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462). What fails while it is measured
+    has a row that says why.
+
+    Raises `ValueError` before anything is measured if sources, data and tasks do not fit, or if a method or metric is
+    not known
 
     >>> import numpy as np
     >>> labels = ['cat','dog']*10

@@ -280,6 +280,9 @@ def random_tasks(
 
     The experiments of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462).
 
+    Raises `ValueError` if labels have fewer than two classes or fewer than `classes`, or a class fewer samples than
+    `test`, `per_class` or `imbalance` ask for
+
     >>> tasks = random_tasks(list('aabbcc')*4, 3, classes=2)
     >>> tasks
     Tasks(3 of 2 of 3 classes, seed 0)
