@@ -10,6 +10,7 @@ from fastcore.docments import docments
 from fastcore.nbio import NbCell, read_nb
 from nbdev.config import get_config
 from nbdev.doclinks import nbglob
+import transfer_metrics as tm
 from transfer_metrics._modidx import d
 
 cfg = get_config(Path(__file__).parent)
@@ -127,6 +128,12 @@ def test_documented(nm):
     args = {k: v for k,v in docments(obj, full=True, args_kwargs=True).items() if k not in ('self', 'cls')}
     if inspect.isclass(obj) or args['return'].anno is None: args.pop('return', None)
     assert not (bare := [k for k,v in args.items() if not v.docment]), f'no docment for {bare}'
+
+def test_raises():
+    "Help on each function at top level has a section on its errors; `metric` only notes what it is given, and raises nothing"
+    functions = {k: f for k in tm.__all__ if inspect.isfunction(f := getattr(tm, k))}
+    without = {k for k,f in functions.items() if '\n\nRaises\n------\n' not in inspect.getdoc(f)}
+    assert without=={'metric'}
 
 def test_names_unique():
     "Each public name is defined once, so that `transfer_metrics.name` is clear; commands have names of their own"
