@@ -50,7 +50,7 @@ def task_facts(
         if not len(getattr(t, k)): raise ValueError(f'`tasks`: {t.name} must have samples to {k} on, got none')
     try: train_codes,test_codes = t.codes(labels, test)
     except (ValueError, IndexError) as e: raise ValueError(f'`tasks`: {t.name} does not fit the data: {e}') from None
-    home = test if t.separate else labels
+    home:Any = test if t.separate else labels
     for k,y in ('train',labels),('test',home): task_positions(t, k, len(y))
     sizes = np.bincount(train_codes, minlength=t.n_classes)
     _check_task(t, sizes)

@@ -86,9 +86,9 @@ def method_functions(
         found = map(_method, methods.values())
         return {k: f for k,(_,f) in zip(methods, found, strict=True)}
     if isinstance(methods, str) or callable(methods): methods = [methods]
-    found = [*map(_method, methods)]
-    distinct([k for k,_ in found], 'methods', 'a dict gives them names of yours')
-    return dict(found)
+    each = [*map(_method, methods)]
+    distinct([k for k,_ in each], 'methods', 'a dict gives them names of yours')
+    return dict(each)
 
 # %% ../../nbs/experiments/14_measuring.ipynb #c9a2632b
 def score_results(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -107,8 +108,9 @@ def random_repr(
 
     of [Cho and Saul 2009](https://papers.nips.cc/paper/3628-kernel-methods-for-deep-learning)"""
     whole(d, 'd', 1)
-    shape = [x_shape] if np.ndim(x_shape)==0 else x_shape
-    k = math.prod(whole(o, 'x_shape', 1) for o in shape)
+    shape:Any = [x_shape] if np.ndim(x_shape)==0 else x_shape
+    sizes = [whole(o, 'x_shape', 1) for o in shape]
+    k = math.prod(sizes)
     g = torch.Generator().manual_seed(seed)
     weights = torch.randn(k, d, generator=g, dtype=torch.float64)
     weights *= math.sqrt(2/d)
