@@ -23,7 +23,7 @@ from ..stats import Estimate, aligned, bootstrap_interval
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #13bba955
 class FitScore(NamedTuple):
     "How well a line predicts the accuracy of some image sets, each with an interval over the sets"
-    r2: Estimate # 1 - squared errors by those of the mean accuracy; 1 is perfect, 0 no better than the mean, less worse
+    r2: Estimate # 1 - squared errors by those of the mean accuracy; 1 is perfect, below 0 worse than the mean
     rmse: Estimate # root of the mean squared error, in accuracy
     mae: Estimate # mean absolute error, in accuracy
     spearman: Estimate # rank correlation of metric and accuracy themselves, signed

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from ..cautions import unsaid
-from ..checks import whole
+from ..checks import number, whole
 from ..linalg import Moments
 from .sample_groups import Grouped, in_groups
 from ..progress import tqdm
@@ -141,7 +141,10 @@ class ScoreBootstrap:
     def interval(self,
         coverage:float=.95, # Nominal coverage
     ) -> Estimate: # The score and the ends, which stay in its range; these are nan where there is no interval
-        "Where the mean score of as many samples lies; unknown if a value is infinite or the same in all resamples"
+        """Where the mean score of as many samples lies; unknown if a value is infinite or the same in all resamples
+
+        Raises `ValueError` if `coverage` is not between 0 and 1"""
+        number(coverage, 'coverage', 0, 1, '()')
         if unmoved(self.value, self.error): return Estimate(self.value, coverage=coverage, n=self.n)
         with np.errstate(invalid='ignore'): around = self.resamples-self.resamples.mean()+self.value
         facts:dict[str,Any] = dict(n=self.groups, coverage=coverage, interval='expanded')
