@@ -3,9 +3,11 @@
 Some cases of each; `EXTREMES=26000 python -m pytest tests/test_extremes.py` runs so many."""
 import math
 import os
+from functools import partial
 import numpy as np
 import pytest
 import torch
+import transfer_metrics as tm
 from transfer_metrics.linalg import power2
 from transfer_metrics.state import state_of
 from transfer_metrics.transferability.h_score import h_score
@@ -221,3 +223,19 @@ def test_logme_in_pieces(n, d, regression):
         s = np.linalg.svd(x, compute_uv=False)
         off = in_pieces(logme, x, labels, regression=regression)-logme(x, labels, regression=regression)
         assert abs(off)<=2**-52*(s[0]/s[-1])**2+1e-12, seed
+
+x,y = np.random.default_rng(0).normal(size=(40,4)),np.arange(40)%2
+p = np.random.default_rng(0).dirichlet([1]*3, 40)
+known = tm.Outputs(probs=p, labels=y)
+with_seeds = dict(
+    nleep=partial(tm.nleep, x, y), leep=partial(tm.leep, p, y, cv=5), h_score=partial(tm.h_score, x, y, cv=5), linear_probe=partial(tm.linear_probe, x, y),
+    chance=partial(tm.chance, 'leep', p, y), bootstrap_score=partial(tm.bootstrap_score, 'leep', p, y), stratified_subset=partial(tm.stratified_subset, y, 5),
+    random_tasks=partial(tm.random_tasks, y, 3), interior_domain=lambda seed: tm.interior_domain(np.zeros((4,1,4,4)), 2, seed=seed)[0],
+    corrupted_domain=partial(tm.corrupted_domain, np.zeros((4,1,32,32))), predicted_accuracy=partial(tm.predicted_accuracy, 'a', known, {'b': known}),
+    fine_tune=partial(tm.fine_tune, torch.nn.Linear(4, 2).double(), (x, y), (x, y), epochs=1, progress=False))
+
+@pytest.mark.parametrize('name', with_seeds)
+def test_seeds(name):
+    "What random numbers cannot begin with is refused by the name of the argument"
+    for bad in (-1, 1.5, 'a', None):
+        with pytest.raises(ValueError, match='`seed` must be a whole number of at least 0'): with_seeds[name](seed=bad)

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from inspect import getsource
 from pathlib import Path
 import numpy as np
 import pandas as pd
@@ -84,9 +85,10 @@ def test_distilled(name):
     same(o.features, features)
     same(o.logits, z)
     both = outputs(model, (x, labels), features='head', **quiet)
-    assert both.features.shape==(6, 2*features.shape[1]) and both.taken.startswith('input of ')
+    once = name[:3]=='pit' and 'x_dist = self.head_drop(x)\n' in getsource(timm.models.pit) # older versions: both read the first token
+    assert both.features.shape==(6, (2-once)*features.shape[1]) and both.taken.startswith('input of ')
     same(both.logits, z)
-    if 'distilled' in name: same(both.features.reshape(6, 2, -1).mean(1), features)
+    if 'distilled' in name: same(both.features.reshape(6, 2-once, -1).mean(1), features)
     model.reset_classifier(0)
     with torch.no_grad(): alone = model(x)
     same(outputs(model, (x, labels), **quiet).features, alone)
@@ -622,10 +624,11 @@ def test_encode(tmp_path, own):
                 o = outputs(given, (texts, labels), **quiet)
             same(o.features, right)
         older = type('Older', (), dict(prompts=model.prompts, default_prompt_name=model.default_prompt_name, tokenizer=model.tokenizer,
-                                       max_seq_length=6, tokenize=staticmethod(model.preprocess)))()
+                                       max_seq_length=6, tokenize=staticmethod(getattr(model, 'preprocess', None) or model.tokenize)))()
         made = sentence_encoder(older).prepare(texts)
         with torch.no_grad(): z = model(made)['sentence_embedding']
         same(z[:,:own.get('truncate_dim', 16)], expected)
+    if own.get('prompts') and not hasattr(model, 'preprocess'): return # older versions put no prompt before a pair
     pairs = list(zip(reviews, reviews[::-1], strict=True))
     with pytest.warns(UserWarning, match='are cut'): o = outputs(model, (pairs, labels), **quiet)
     same(o.features, torch.from_numpy(model.encode(pairs, convert_to_numpy=True)))
@@ -685,7 +688,7 @@ def test_folder_of_timm(prefix, tmp_path):
     timm = pytest.importorskip('timm')
     pytest.importorskip('transformers')
     made = timm.create_model('resnet10t', num_classes=4).eval()
-    timm.models.save_for_hf(made, tmp_path/'net', safe_serialization=False)
+    timm.models._hub.save_for_hf(made, tmp_path/'net', safe_serialization=False)
     opened = open_model(f'{prefix}{tmp_path}/net')
     x = torch.rand(2, 3, 32, 32)
     with torch.no_grad(): assert torch.equal(opened.model.eval()(x), made(x))
@@ -696,7 +699,7 @@ def test_names_of_outputs_of_timm(tmp_path):
     timm = pytest.importorskip('timm')
     def saved(name, **config):
         model = timm.create_model('resnet10t', num_classes=config.get('num_classes', 1000))
-        timm.models.save_for_hf(model, tmp_path/name, model_config=config, safe_serialization=False)
+        timm.models._hub.save_for_hf(model, tmp_path/name, model_config=config, safe_serialization=False)
         return open_model(f'timm:local-dir:{tmp_path/name}').classes
     folders = ['n03888257','n01440764','n02102040']
     of_timm = saved('imagenet')

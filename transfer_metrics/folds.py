@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from .checks import whole
+from .checks import as_seed, whole
 from .core import chunks
 from .linalg import Moments, class_sums, inverse_std
 
@@ -37,7 +37,7 @@ def sample_keys(
     seed:int, # Of the direction
 ) -> np.ndarray: # Shape `[n]`
     "Where each sample lies along one direction of standardised features"
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(as_seed(seed))
     w = torch.randn(x.shape[1], generator=generator, dtype=torch.float64)
     mean,scale = standard(x)
     w = w.to(x.device)*scale
@@ -71,7 +71,7 @@ def dealt(
     order,place = in_order(key, code)
     if seed is not None:
         lot = np.empty(n)
-        lot[order] = np.random.default_rng(seed).random(n)
+        lot[order] = np.random.default_rng(as_seed(seed)).random(n)
         order = np.lexsort((lot, place))
     fold = np.empty(n, dtype=np.int64)
     fold[order] = np.arange(n)%k

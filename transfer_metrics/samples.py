@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, SequentialSampler, Subset, default_collate
-from .checks import one_label_each, whole
+from .checks import as_seed, one_label_each, whole
 from .containers import Entries, Labelled, Loaded, Stream, are_words, batch_labels, dataset_labels
 from .containers import is_column, is_nothing, pixels, rows
 from .core import ArrayLike, as_labels, as_tensor, same_order
@@ -291,7 +291,7 @@ def stratified_subset(
     y = codes.numpy()
     n_drawn = min(n, len(y))
     take = _shares(y, n_drawn, n>=len(classes))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(as_seed(seed))
     drawn = []
     for c,k in enumerate(take):
         shuffled = rng.permutation(np.flatnonzero(y==c))

@@ -23,7 +23,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 from ..progress import tqdm
 from .. import __version__
-from ..checks import instance, number, two_classes, whole
+from ..checks import as_seed, instance, number, two_classes, whole
 from ..containers import pixels
 from ..core import as_labels, as_tensor
 from ..models import logits_of
@@ -98,7 +98,7 @@ def _check_loss(loss, x, i, lr, name):
 
 def _epoch(model, opt, data, batch_size, seed, step):
     "One pass over the training data; the mean loss"
-    g = torch.Generator().manual_seed(seed)
+    g = torch.Generator().manual_seed(as_seed(seed))
     order = torch.randperm(len(data), generator=g)
     like = next(model.parameters())
     total = 0.
@@ -207,7 +207,7 @@ def _transfer(model, train, test, forget, *, seed, layer, device, checkpoint, pr
     at = torch.device(like.device if device is None else device)
     name = 'from scratch' if forget else 'fine-tune'
     with torch.random.fork_rng([at] if at.type=='cuda' else []):
-        torch.manual_seed(seed)
+        torch.manual_seed(as_seed(seed))
         x,_ = a.batch(torch.arange(2), like)
         m = with_new_head(model, x, len(a.classes), layer=layer)
         if forget: forget(m)

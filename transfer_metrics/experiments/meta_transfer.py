@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from ..progress import tqdm
 from .. import __version__
-from ..checks import enough, number, one_of, two_classes, whole
+from ..checks import as_seed, enough, number, one_of, two_classes, whole
 from ..core import ArrayLike, as_tensor
 from ..store import Checkpoint, fingerprint
 from .episodes import check_episodes, draw_episode, episode_sizes
@@ -54,7 +54,7 @@ class CNAPs(Modulated):
         one_of(head, 'head', ('mahalanobis','linear'))
         number(ridge, 'ridge', 0, ends='()')
         super().__init__(model, example, layers=layers, features=features)
-        g = torch.Generator().manual_seed(seed)
+        g = torch.Generator().manual_seed(as_seed(seed))
         x = as_tensor(example, 'images')[:2]
         self.encoder:Any = nn.Identity()
         self.generator:nn.Module = nn.Identity()

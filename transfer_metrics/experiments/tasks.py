@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
-from ..checks import fewest_most, two_classes, whole
+from ..checks import as_seed, fewest_most, two_classes, whole
 from ..core import ArrayLike, as_labels
 from ..containers import rows
 
@@ -291,6 +291,7 @@ def random_tasks(
     """
     groups = class_positions(labels)
     two_classes(groups, 'labels')
+    seed = as_seed(seed)
     train,held,separate = _parts(groups, test, seed)
     imbalance = _check_sizes(train, per_class, imbalance)
     limits = _class_range(classes, len(groups))

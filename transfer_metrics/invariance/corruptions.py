@@ -11,7 +11,7 @@ __all__ = ['corruption_names', 'corruptions', 'corrupted_domain']
 from collections.abc import Iterable
 from functools import partial
 from itertools import product
-from ..checks import number, one_of
+from ..checks import as_seed, number, one_of
 from ..core import ArrayLike, like
 from .digital import digital
 from .domains import Domain, by_chunks, class_numbers, stored_images
@@ -91,7 +91,7 @@ def corruptions(
     f = _functions[name]
     c = _constants[name][severity-1]
     place = corruption_names.index(name)
-    draw = Draw(seed, place, severity)
+    draw = Draw(as_seed(seed), place, severity)
     def corrupted(some, rows):
         made = f(some, c, draw, s)
         return made.clamp_(0, 1)
@@ -144,5 +144,5 @@ def corrupted_domain(
         _check(*o)
     sets = _as_domain(images, labels)
     named = [_name(*o) for o in product(sets.names, kinds)]
-    load = partial(_corrupted, sets, kinds, seed)
+    load = partial(_corrupted, sets, kinds, as_seed(seed))
     return Domain(named, load)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from ..checks import distinct, known, some_images, whole
+from ..checks import as_seed, distinct, known, some_images, whole
 from ..core import ArrayLike, as_tensor
 from .transforms import recipe
 from ..containers import pixels, unit_levels
@@ -136,13 +136,13 @@ def by_chunks(
 # %% ../../nbs/invariance/10_domains.ipynb #5e7aab26
 def _chosen(seed, i, n_transforms, transforms):
     "The transforms of set `i`, in their order"
-    rng = np.random.default_rng([seed,i])
+    rng = np.random.default_rng([as_seed(seed),i])
     order = rng.permutation(len(transforms))
     return [transforms[k] for k in order[:n_transforms]]
 
 def _table(seed, i, k, n, c):
     "Random numbers for the transform at place `k` of set `i`, one row an image"
-    rng = np.random.default_rng([seed,i,k])
+    rng = np.random.default_rng([as_seed(seed),i,k])
     most = max(6, 1+c) # numbers that a transform may need
     return torch.from_numpy(rng.random((n, most), np.float32))
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 import numpy as np
-from ..checks import whole
+from ..checks import as_seed, whole
 from ..core import ArrayLike, as_probs
 from ..models import Look, Outputs
 from ..stats import Estimate, canonical, no_surer, resample
@@ -31,7 +31,7 @@ class Kept:
         seed:int=0, # Of the choice
     ):
         self.most = whole(most, 'most', 1)
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(as_seed(seed))
         self.seen = 0
         self.parts:dict[str,list[np.ndarray]] = {k: [] for k in ('key','logits','probs','labels')}
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
-from ..checks import columns
+from ..checks import as_seed, columns
 from ..models import Outputs
 from ..plots import axes as axes_of, meaning
 from ..registry import result_frame
@@ -42,7 +42,7 @@ _draws = 1000 # of both sets from one population
 
 def _chance(counts, n, n_new, seed):
     "The distance that 95 of 100 pairs of samples of one kind have at most"
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(as_seed(seed))
     shares = counts/counts.sum()
     distances = _distance(rng.multinomial(n, shares, _draws), rng.multinomial(n_new, shares, _draws))
     return float(np.quantile(distances, .95, method='inverted_cdf'))
@@ -254,10 +254,10 @@ def plot_estimates(
     color = meaning['transfer']
     if not math.isnan(j.lo): ax.axvspan(j.lo, j.hi, color=color, alpha=.15, lw=0)
     ax.axvline(j.value, color=color, lw=1)
-    below = rows.estimated_accuracy-rows.accuracy_lo
-    above = rows.accuracy_hi-rows.estimated_accuracy
+    value,lo,hi = (rows[k].to_numpy() for k in ('estimated_accuracy','accuracy_lo','accuracy_hi'))
+    sides = np.array([value-lo, hi-value]).clip(0)
     places = np.arange(len(rows))
-    ax.errorbar(rows.estimated_accuracy, places, xerr=[below.clip(0), above.clip(0)], fmt='o', color=color, ms=4)
+    ax.errorbar(value, places, xerr=sides, fmt='o', color=color, ms=4)
     ax.set_yticks(places, rows.metric)
     ax.invert_yaxis()
     ax.set(xlabel='estimated accuracy', xlim=(0, 1))

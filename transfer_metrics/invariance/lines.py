@@ -11,6 +11,7 @@ __all__ = ['on_lines', 'fit_lines', 'classical_interval', 'resampled_interval', 
 import math
 import warnings
 import numpy as np
+from ..checks import as_seed
 from ..core import ArrayLike
 from ..stats import canonical, t_interval
 
@@ -110,7 +111,7 @@ def resampled_interval(
     "Prediction interval from resampled misses about a robust line"
     slope,intercept = line
     m = len(u)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(as_seed(seed))
     order = canonical(u, v)
     u = u[order]
     at = intercept+slope*u

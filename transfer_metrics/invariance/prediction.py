@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn.functional import pad
 from ..paths import ends_in, present
 from ..progress import tqdm
-from ..checks import number, one_of, whole
+from ..checks import as_seed, number, one_of, whole
 from ..core import ArrayLike, as_features, like
 from ..models import forward
 from ..store import atomic, npz_array, npz_names
@@ -186,7 +186,7 @@ def fit_head(
     whole(batch_size, 'batch_size', 1)
     ps = tuple(listed_permutations(grid=grid, which=permutations, seed=seed)) if task=='jigsaw' else ()
     views = [None, *(jigsaws(grid=grid, which=ps) if ps else rotations())]
-    g = torch.Generator().manual_seed(seed)
+    g = torch.Generator().manual_seed(as_seed(seed))
     x = _cache(model, images, views, layer, device=device, progress=progress, desc=f'{task} features')
     tr,va = _split(x.shape[1], val_frac, g)
     recipe = dict(batch_size=batch_size, lr=lr, momentum=momentum, decay=weight_decay)

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import permutations as orders
 import numpy as np
 import torch
-from ..checks import some_images, whole
+from ..checks import as_seed, some_images, whole
 from ..core import ArrayLike, as_tensor, like
 
 # %% ../../nbs/invariance/01_views.ipynb #6bb5308f
@@ -97,7 +97,7 @@ def _few(m, size, rng):
 
 def _draw(m, size, seed):
     "`size` distinct orders of `m` things, never the identity, at random; a larger draw begins with the smaller one"
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(as_seed(seed))
     if m<=9: return _few(m, size, rng)
     whole(size, 'which', 1)
     found = {tuple(range(m)): None}

@@ -104,14 +104,16 @@ def _levels_at(s, x):
     return start+share*rise
 
 def _mean_level(s, lo, hi):
-    "Mean of each polygon over the sizes from `lo` to `hi`, shape `[r, 1]`"
+    "Mean of each polygon over the sizes from `lo` to `hi`, shape `[r, 1]`; 0 where it is nothing but rounding"
     between = (s.n>lo)&(s.n<hi)
     x = np.unique([lo,hi,*s.n[between]])
     y = _levels_at(s, x)
     if lo==hi: return y
     middle = (y[:,1:]+y[:,:-1])/2
     share = np.diff(x)[:,None]/(hi-lo)
-    return middle@share
+    mean = middle@share
+    rounding = 1e-13*(abs(middle)@share)
+    return np.where(abs(mean)>rounding, mean, 0.)
 
 def common_sizes(
     base:Curve, # Without transfer

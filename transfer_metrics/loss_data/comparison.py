@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
+from ..checks import as_seed
 from ..core import ArrayLike, as_labels
 from .curve import jackknife_t, loss_curves, loss_frame, warn_non_monotone
 from .description_length import per_nat
@@ -126,7 +127,7 @@ def control_labels(
     ['dog', 'dog', 'cat', 'cat']
     """
     n = len(as_labels(y, 'y').codes)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(as_seed(seed))
     order = rng.permutation(n)
     if isinstance(y, Tensor): return y[torch.from_numpy(order).to(y.device)]
     if isinstance(y, (list,tuple)): return type(y)(y[i] for i in order)

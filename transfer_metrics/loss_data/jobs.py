@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from ..checks import as_seed
 
 # %% ../../nbs/loss_data/14_jobs.ipynb #39f2d520
 class Job(NamedTuple):
@@ -34,7 +35,7 @@ class Batches:
         n = len(self.rows)
         self.size = min(batch_size, n)
         seed, = np.random.SeedSequence([job.seed,n]).generate_state(1)
-        self.g = torch.Generator().manual_seed(int(seed))
+        self.g = torch.Generator().manual_seed(as_seed(seed))
         self.left = self.rows[:0]
 
     def epoch(self) -> Tensor: # Shape `[n]`

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
-from ..checks import instance, number, one_of, whole
+from ..checks import as_seed, instance, number, one_of, whole
 from ..models import draw_weights
 
 # %% ../../nbs/loss_data/02_probes.ipynb #97e73360
@@ -51,7 +51,7 @@ def network(
         layers += [linear,nn.ReLU()]
     layers.pop() # no ReLU after the logits
     net = nn.Sequential(*layers).to_empty(device='cpu')
-    g = torch.Generator().manual_seed(seed)
+    g = torch.Generator().manual_seed(as_seed(seed))
     return draw_weights(net, g).to(dtype)
 
 # %% ../../nbs/loss_data/02_probes.ipynb #8d937650
@@ -128,7 +128,7 @@ def seeded(
     "Draw from torch's global generators as if they were seeded, and leave them as they were"
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
     with torch.random.fork_rng(devices):
-        torch.manual_seed(seed)
+        torch.manual_seed(as_seed(seed))
         yield
 
 def maker(

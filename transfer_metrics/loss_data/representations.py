@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from ..checks import finite_rows, number, two_classes, whole
+from ..checks import as_seed, finite_rows, number, two_classes, whole
 from ..core import ArrayLike, as_labels, as_tensor
 from ..linalg import principal
 from ..models import frozen
@@ -111,7 +111,7 @@ def random_repr(
     shape:Any = [x_shape] if np.ndim(x_shape)==0 else x_shape
     sizes = [whole(o, 'x_shape', 1) for o in shape]
     k = math.prod(sizes)
-    g = torch.Generator().manual_seed(seed)
+    g = torch.Generator().manual_seed(as_seed(seed))
     weights = torch.randn(k, d, generator=g, dtype=torch.float64)
     weights *= math.sqrt(2/d)
     return partial(_random, weights=weights)
@@ -167,7 +167,7 @@ def noisy_labels(
     try: place = classes.argsort().argsort()
     except TypeError: place = np.arange(c)
     true = place[codes.cpu().numpy()]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(as_seed(seed))
     wrong = rng.random(len(true))<p_corrupt
     shift = rng.integers(1, c, len(true))
     said = (true+wrong*shift)%c

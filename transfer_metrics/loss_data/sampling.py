@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from ..checks import enough, number, one_of, whole
+from ..checks import as_seed, enough, number, one_of, whole
 from ..core import ArrayLike, as_features, as_labels, as_tensor, chunks
 from ..datasets.folders import n_held_out, training_sizes
 from ..linalg import Moments, centred, mean_shift, mean_variance
@@ -65,7 +65,7 @@ def split_rows(
     y = codes.cpu().numpy()
     n = len(y)
     enough(n, 2, 'labels', 'samples')
-    rng = np.random.default_rng([seed,0])
+    rng = np.random.default_rng([as_seed(seed),0])
     order = rng.permutation(n)
     if stratify: held = _held_by_class(y, order, val_frac, rng)
     else:
@@ -115,7 +115,7 @@ def subset_order(
     seed:int=0, # Seed of the order
 ) -> np.ndarray: # The numbers from 0 to $N-1$ in a random order
     "The order in which a seed collects samples: its subset of size `n` is `subset_order(N, seed=seed)[:n]`"
-    rng = np.random.default_rng([seed,1])
+    rng = np.random.default_rng([as_seed(seed),1])
     return rng.permutation(n)
 
 # %% ../../nbs/loss_data/04_sampling.ipynb #444bf183

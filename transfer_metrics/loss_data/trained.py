@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from ..progress import tqdm
-from ..checks import instance, number, two_classes, whole
+from ..checks import as_seed, instance, number, two_classes, whole
 from ..core import ArrayLike, as_labels
 from .representations import TorchRepr, flat_inputs, numpy_wrap_torch, training_inputs
 from ..models import draw_weights
@@ -89,7 +89,7 @@ def supervised_repr(
     n,k = t.shape
     codes,classes = as_labels(y, 'y', n=n)
     two_classes(classes, 'y')
-    g = torch.Generator().manual_seed(seed)
+    g = torch.Generator().manual_seed(as_seed(seed))
     with torch.device('meta'):
         features = _mlp(k, *hidden, d)
         body = nn.Sequential(_Flat(k), features, nn.Tanh())
@@ -202,12 +202,12 @@ def build_repr(
     t = training_inputs(x)
     n,k = t.shape
     lo,hi = t.aminmax()
-    g = torch.Generator().manual_seed(seed)
+    g = torch.Generator().manual_seed(as_seed(seed))
     with torch.device('meta'): vae = VAE(k, latent_dim, hidden=tuple(hidden), lo=float(lo), hi=float(hi))
     vae = _init(vae, t, device, g)
     home = next(vae.parameters()).device
     t = t.to(home)
-    noise = torch.Generator().manual_seed(seed)
+    noise = torch.Generator().manual_seed(as_seed(seed))
     def loss(rows):
         drawn = torch.randn(len(rows), latent_dim, generator=noise, dtype=torch.float64)
         each = vae.loss(t[rows], drawn.to(t))

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from ..cautions import unsaid
-from ..checks import number, whole
+from ..checks import as_seed, number, whole
 from ..core import as_features, as_labels, as_tensor
 from .sample_groups import meant
 from .scoring import data_of
@@ -95,7 +95,7 @@ def _permuted(rows, counts, n_perm, seed) -> Iterator[Tensor]:
     if counts and _n_arrangements(counts, n_perm)<=n_perm:
         yield from map(torch.from_numpy, _arrangements(counts))
         return
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(as_seed(seed))
     for _ in range(n_perm):
         order = rng.permutation(len(rows))
         yield rows[torch.from_numpy(order)]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from ..cautions import unsaid
-from ..checks import number
+from ..checks import as_seed, number
 from .sample_groups import Grouped, in_groups
 from ..registry import Metric
 from ..state import State
@@ -221,7 +221,7 @@ def p_best(
     without = np.array([o.sign*o.without for o in scores])
     g = without.shape[1]
     deviations = without-without.mean(1, keepdims=True)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(as_seed(seed))
     normal = rng.normal(size=(n_draws,g))
     df = g-1
     wider = np.sqrt(df/rng.chisquare(df, size=(n_draws,1)))

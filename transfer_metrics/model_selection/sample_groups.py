@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from ..cautions import counted, sizes
-from ..checks import whole
+from ..checks import as_seed, whole
 from ..core import Labels, as_labels, as_tensor
 from .scoring import data_of
 from ..registry import Metric, resolve
@@ -42,7 +42,7 @@ def _as_rows(m, name, x, options):
 
 def _groups(y, n, groups, seed):
     "Positions of the samples of each group; each class of `y` is spread over all of them"
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(as_seed(seed))
     lot = rng.random(n)
     classes = np.zeros(n) if y is None or y.ndim>1 else y.cpu().numpy()
     order = np.lexsort((lot,classes))

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from ..cautions import unsaid
-from ..checks import number, whole
+from ..checks import as_seed, number, whole
 from ..linalg import Moments
 from .sample_groups import Grouped, in_groups
 from ..progress import tqdm
@@ -185,7 +185,7 @@ def bootstrap_score(
     of = in_groups(metric, data, options, groups, seed)
     value = of.value() # refuses what it must, and warns
     g = len(of.parts)
-    rng = np.random.default_rng([seed,g])
+    rng = np.random.default_rng([as_seed(seed),g])
     weights = drawn(rng, n_boot, g)
     bar = tqdm(total=n_boot, desc='bootstrap', delay=2, leave=False, disable=not progress)
     found = np.empty(n_boot)

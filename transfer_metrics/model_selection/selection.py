@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Mapping
 import numpy as np
 import pandas as pd
-from ..checks import enough, known, number
+from ..checks import as_seed, enough, known, number
 from .consensus import aggregate
 from .tables import direction, places, score_table, static
 from ..stats import Estimate
@@ -34,7 +34,7 @@ def best_among(
     number(spearman, 'spearman', -1, 1)
     r = 2*math.sin(math.pi*spearman/6)
     rest = math.sqrt(max(0, 1-r*r))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(as_seed(seed))
     place = np.zeros(m)
     at_once = max(1, 2**20//m)
     for start in range(0, n_draws, at_once):

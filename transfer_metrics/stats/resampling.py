@@ -11,7 +11,7 @@ __all__ = ['drawn', 'drawn_rows', 'enough_resamples', 'check_resampling', 'resam
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 import numpy as np
-from ..checks import enough, number, one_of, whole
+from ..checks import as_seed, enough, number, one_of, whole
 from ..core import ArrayLike
 from ..progress import tqdm
 from .estimate import Estimate, from_resamples
@@ -61,7 +61,7 @@ def check_resampling(
 
 def _pieces(sizes, n_boot, at_once, seed, bar) -> Iterator[list[np.ndarray]]:
     "Counts of each group for at most `at_once` resamples at a time, each group with a generator of its own"
-    groups = [(np.random.default_rng([seed,i]),m) for i,m in enumerate(sizes)]
+    groups = [(np.random.default_rng([as_seed(seed),i]),m) for i,m in enumerate(sizes)]
     for start in range(0, n_boot, at_once):
         b = min(at_once, n_boot-start)
         yield [drawn(rng, b, m) for rng,m in groups]

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from ..cautions import unsaid
+from ..checks import as_seed
 from .k_means import k_means
 
 # %% ../../nbs/transferability/15_mixture.ipynb #ba0aed08
@@ -290,6 +291,7 @@ def gaussian_mixture(
     seed:int=0, # For the start by k-means
 ) -> tuple[Tensor,bool]: # Responsibilities, columns sum to 1, shape `[k, n]`; whether it converged
     "A Gaussian mixture as scikit-learn fits it"
+    seed = as_seed(seed)
     if covariance=='full': return _em(z, k, reg, tol, max_iter, seed)
     kind = 'diag' if covariance=='diagonal' else covariance
     return _by_sklearn(z, k, kind, reg, tol=tol, max_iter=max_iter, random_state=seed)
