@@ -154,12 +154,14 @@ class Answer:
         digits:int|Mapping[Any,int]=3, # Decimals of floats, or by column; 3 for those that are not named
         less:Sequence[str]|Collection[str]=(), # Columns that a narrow terminal may leave out, the most important first
         about:Mapping[Any,str]|None=None, # What columns are, by name; said in the title of those that are shown
+        rows:Sequence[Any]=(), # What the names of rows are, said in the report, where they are headings to sort by
     ) -> None: # Nothing
         "A table: what fits of it is printed, all of it stands in the report"
         out = show_table(title, frame, digits=digits, less=less, about=about)
         if out: say(f'(left out for want of width, in --report and --json: {", ".join(out)})', 'dim', '  ', '  ')
         whole = titled(title, about, frame.columns)
-        self._body.append(lambda: table_html(whole, frame, digits))
+        named = frame.rename_axis(index=list(rows)) if rows else frame
+        self._body.append(lambda: table_html(whole, named, digits))
 
     def note(self,
         text:str, # What to mind

@@ -149,7 +149,8 @@ def _show_fits(a, scores):
     headings = list(map(_heading, there))
     shown = wide.loc[rows, there].set_axis(headings, axis=1)
     title = 'How well each metric tells accuracy: line fitted inside, with 95 % intervals over sets'
-    a.table(title, unnamed(shown), less=[k for k in headings if not k.startswith('R²')])
+    less = [k for k in headings if not k.startswith('R²')]
+    a.table(title, unnamed(shown), rows=list(shown.index.names), less=less)
 
 def _predictions(frame, best, m):
     "What the best line of each model predicts for each set outside, and the accuracy where it is known"

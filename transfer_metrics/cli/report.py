@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/report.html.md"""
 __all__ = ['tag', 'paragraph', 'table_html', 'figure_html', 'versions', 'Page']
 
 # %% ../../nbs/cli/10_report.ipynb #7a9602a3
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -24,12 +25,15 @@ def tag(
     said = [f' {k.strip("_").replace("_", "-")}="{escape(str(v))}"' for k,v in attrs.items()]
     return f'<{name}{"".join(said)}>{inner}</{name}>'
 
+def _option(found): return tag('span', found[0], class_='option')
+
 def paragraph(
     text:str, # Plain text
     **attrs:Any, # As for `tag`
 ) -> str: # HTML
-    "A paragraph"
-    return tag('p', escape(text), **attrs)
+    "A paragraph, in which no line ends within the name of an option"
+    inner = re.sub('--[a-z-]+', _option, escape(text))
+    return tag('p', inner, **attrs)
 
 def _cell(text):
     "A cell, with the number that it is sorted by if it is one"
@@ -81,12 +85,14 @@ def figure_html(
     name:str, # What it shows, which is its caption
     png:bytes, # The picture
 ) -> str: # HTML
-    "A figure inside the page"
+    "A figure inside the page, which is moved sideways where its words would be too small to read"
     from base64 import b64encode
     data = b64encode(png).decode()
-    image = f'<img src="data:image/png;base64,{data}" alt="{escape(name)}">'
+    pixels = int.from_bytes(png[16:20], 'big') # its width stands in each PNG
+    least = f'min-width: {.4*pixels:.0f}px'
+    image = f'<img src="data:image/png;base64,{data}" alt="{escape(name)}" style="{least}">'
     caption = tag('figcaption', escape(name))
-    return tag('figure', image+caption)
+    return tag('figure', image+caption, tabindex=0)
 
 # %% ../../nbs/cli/10_report.ipynb #55d7d2b7
 def _facts(pairs):
@@ -121,14 +127,14 @@ table { border-collapse: collapse; min-width: min(22rem, 100%); font-size: .88re
   overflow-wrap: normal; }
 th, td { padding: .3rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 tbody tr:last-child > * { border-bottom: 0; } tbody th { font-weight: 500; white-space: nowrap; }
-.number { text-align: right; } td.number { white-space: nowrap; } .facts td { overflow-wrap: anywhere; }
+.number { text-align: right; } td.number, .option { white-space: nowrap; } .facts td { overflow-wrap: anywhere; }
 thead button { font: inherit; font-weight: 600; color: inherit; background: none; border: 0; padding: 0;
   cursor: pointer; text-align: inherit; } th[aria-sort=ascending] button::after { content: " \\2191"; }
 th[aria-sort=descending] button::after { content: " \\2193"; }
-figure { margin: 1.5rem 0; overflow-x: auto; }
+figure { margin: 1.5rem 0; overflow-x: auto; } figcaption { position: sticky; left: 0; }
 img { max-width: 100%; background: #fff; border-radius: 6px; display: block; }
 pre { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; padding: .7rem; }
-@media (max-width: 600px) { img { width: 42rem; max-width: none; } figcaption { position: sticky; left: 0; } }
+@media (max-width: 600px) { img { width: 42rem; max-width: none; } }
 """
 
 _script = """

@@ -27,7 +27,11 @@ def _cells(d, index, column, digits=2):
     cells = d.assign(text=[_text(r, digits) for r in d.itertuples()])
     wide = cells.pivot(index=index, columns=column, values='text')
     rows = d.set_index(index).index.unique()
-    return unnamed(wide.loc[rows, d[column].unique()]).fillna('')
+    return wide.loc[rows, d[column].unique()].fillna('')
+
+def _show(a, title, frame, **more):
+    "A table, whose report says what the names of its rows are"
+    a.table(title, unnamed(frame), rows=list(frame.index.names), **more)
 
 _about = {
     'all tasks': 'of all tasks',
@@ -40,7 +44,7 @@ def _show_correlations(a, tables, score, n_levels):
     together = pearson.sort_values(['model','method'], kind='stable')
     title = "Pearson's correlation of scores with accuracy, with 95 % intervals over tasks"
     less = 'log classes','score over chance','both over chance'
-    a.table(title, _cells(together, ['model','method','score'], 'given'), less=less, about=_about)
+    _show(a, title, _cells(together, ['model','method','score'], 'given'), less=less, about=_about)
     if few_alike(d):
         a.note('same classes has no interval: too few tasks have equally many classes; --tasks draws more of them')
 
@@ -48,12 +52,12 @@ def _show_levels(a, tables, score, n_levels):
     d = tables['levels']
     named = d.assign(level=[f'level {i}' for i in d.level])
     title = f'Mean accuracy in {n_levels} levels of {score}, 1 the lowest, with 95 % intervals over tasks'
-    a.table(f'{title} (five or more)', _cells(named, ['model','method'], 'level'))
+    _show(a, f'{title} (five or more)', _cells(named, ['model','method'], 'level'))
     sizes = d.pivot(index=['model','method'], columns='level', values='tasks')
-    a.table('Tasks in each level', unnamed(sizes).add_prefix('level '))
+    _show(a, 'Tasks in each level', sizes.add_prefix('level '))
     c = tables['correlations']
     title = f'Correlation of {score} with accuracy'
-    a.table(title, _cells(c[c.given=='nothing'], ['model','method'], 'statistic'))
+    _show(a, title, _cells(c[c.given=='nothing'], ['model','method'], 'statistic'))
 
 def _level_name(level, n): return f'{level} ({amount(n, "task")})'
 
@@ -65,12 +69,12 @@ def _show_convergence(a, tables, score, n_levels):
     levels = [_level_name(i, n) for i,n in zip(shown.level, shown.tasks, strict=True)]
     shown = shown.assign(level=levels, epoch=[f'epoch {e}' for e in shown.epoch])
     title = f'Accuracy of fine-tuning less that of training from scratch at its end, by level of {score}'
-    a.table(title, _cells(shown, ['model','level'], 'epoch'))
+    _show(a, title, _cells(shown, ['model','level'], 'epoch'))
 
 def _show_selection(a, tables, score, n_levels):
     d = tables['selection']
     title = f'How well each score chooses among {d.models[0]} models, mean over {d.tasks[0]} tasks'
-    a.table(f'{title}, with 95 % intervals', _cells(d, ['score'], 'statistic', 3), less=['relative_top@1'])
+    _show(a, f'{title}, with 95 % intervals', _cells(d, ['score'], 'statistic', 3), less=['relative_top@1'])
 
 _shown = dict(
     correlations=_show_correlations,
