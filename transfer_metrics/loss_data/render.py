@@ -81,10 +81,12 @@ def _draw_guides(ax, curves, ns, epsilons):
     note = dict(textcoords='offset points', fontsize=8, color='.25', zorder=4)
     above = dict(note, xycoords=('data','axes fraction'), xytext=(0,3), ha='center', va='bottom')
     beside = dict(note, xycoords=('axes fraction','data'), xytext=(4,0), ha='left', va='center')
+    lowest,highest = ax.get_ylim()
     for n in _measured(curves, ns):
         ax.axvline(n, **guide)
         ax.annotate(f'n = {n:,.0f}', (n,1), **above)
     for e in epsilons:
+        if not lowest<=e<=highest: continue # its label would stand outside, beside nothing
         ax.axhline(e, **guide)
         ax.annotate(f'ε = {e:g}', (1,e), **beside)
 
