@@ -147,7 +147,7 @@ class SharedImages:
         batches:Any, # That a model shall look at
         data:Any, # What they are made of
         prepare:Callable|None, # By which a model prepares pictures itself
-    ) -> str: # '' where they may not be kept
+    ) -> str: # `''` where they may not be kept
         "By what images are found again"
         source = steady_pictures(data, asked=self.asked) if self.limit else None
         if source is None: return ''

@@ -41,7 +41,7 @@ def _is_trained(module):
 
 def encoder_name(
     model:nn.Module, # Of Hugging Face, or another
-) -> str: # '' of an encoder alone, and of models of other libraries
+) -> str: # `''` of an encoder alone, and of models of other libraries
     "Name of the part of a Hugging Face model that was pretrained, its encoder, also of one in a wrapper"
     for m in wrapped(model):
         prefix = getattr(m, 'base_model_prefix', '')

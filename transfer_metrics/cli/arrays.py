@@ -64,7 +64,7 @@ def given_outputs(
 
 def found_in(
     outs:Mapping[str,Any], # `Outputs` by name
-) -> str: # '' where each process has a part or nobody says it
+) -> str: # `''` where each process has a part or nobody says it
     "What saved outputs are of"
     from transfer_metrics.distributed import place
     labels = next(iter(outs.values())).labels

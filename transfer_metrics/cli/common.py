@@ -173,7 +173,7 @@ def own_model(
 def as_given(
     o:Any, # Options of a command
     usual:Mapping[str,Any], # Those that are told, as they are where nothing is given
-) -> str: # '' where all are as usual
+) -> str: # `''` where all are as usual
     "Options as the command line takes them, those that are not as usual"
     changed = {k: getattr(o, k) for k,v in usual.items() if getattr(o, k)!=v}
     return ' '.join(f'--{k.replace("_", "-")} {quote(str(v))}' for k,v in changed.items())
@@ -221,7 +221,7 @@ def looked_at(
 def pixels_text(
     names:str, # Models, separated by commas
     mean:str, # As of `--mean`
-) -> str: # '' where there is none, or they are normalised
+) -> str: # `''` where there is none, or they are normalised
     "What models of one's own get to see, for nothing says how they want it"
     named = (k.split('=')[0] for k in names_in(names) if library_of(k) not in libraries)
     own = list(dict.fromkeys(k.partition(':')[2] for k in named if ':' in k))
@@ -233,7 +233,7 @@ def pixels_text(
 def random_text(
     names:str, # Models, separated by commas
     weights:str, # As of `--weights`
-) -> str: # '' where none of them has random weights
+) -> str: # `''` where none of them has random weights
     "Which models have learned nothing, so that nobody reads their scores as those of pretrained ones"
     fresh = [k for k in names_in(names) if library_of(k)!='module' and '=' not in k]
     if weights.lower()!='none' or not fresh: return ''

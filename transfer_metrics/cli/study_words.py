@@ -17,7 +17,7 @@ from ..phrases import enumeration
 # %% ../../nbs/cli/12_study_words.ipynb #aaed3d47
 def differing(
     tasks:Any, # `Tasks`
-) -> str: # '' where all are
+) -> str: # `''` where all are
     "How many tasks are not one of the others once more"
     n = tasks.n_distinct
     return f', {n} of them different' if n<len(tasks) else ''

@@ -79,7 +79,7 @@ def copied(
 def cell_text(
     value:Any, # A number, text, or nothing
     digits:int=3, # Decimals of a number that is not whole by its type
-) -> str: # '' for a missing value
+) -> str: # `''` for a missing value
     "A value as it stands in a table"
     import pandas as pd
     if pd.isna(value): return ''

@@ -19,7 +19,7 @@ def head_name(
     model:nn.Module, # A classifier
     x:torch.Tensor, # One or more images as it takes them, shape `[n, ...]`
     layer:str|None=None, # What the caller takes for the head; `None` is the `nn.Linear` that is called last
-) -> str: # '' if the model is the layer itself
+) -> str: # `''` if the model is the layer itself
     """Name of the linear layer that makes the logits
 
     >>> head_name(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 4)), torch.zeros(1, 2))
