@@ -188,7 +188,7 @@ def _report(a, o, df, metrics, longer, held, x, what, training, at, eps):
     for k,frame in dict(metrics=metrics, curve=df, trained_longer=longer).items(): a.data(k, frame)
     title = f'{o.probe}{what}: losses in nats, {amount(o.n_seeds, "seed")}, sums by the {o.edge} edge'
     a.table(title, unnamed(metrics_table(metrics)))
-    if o.edge!='loglog': a.note('eSC is the size that was measured there; the answer below is read between the sizes')
+    if o.edge!='loglog': a.note('eSC is the size that was measured there; the answer is read between the sizes')
     ends = 'with 95 % intervals over seeds' if o.n_seeds>1 else 'one seed, no intervals'
     a.table(f'Loss and description length, {ends}', interval_table(metrics, list(x)))
     a.note(split_text(held, o.n_seeds, o.seed))
