@@ -318,6 +318,7 @@ at_once = [
     'curves --coverage 2',
     'benchmark tlll',
     'benchmark tll --against leap',
+    'study imbalanced --per-class 5',
     'study --classes 20',
     'study --outputs {d}/saved.npz --classes 3',
     'study --models resnet18 --images {d}/birds --classes 3',
@@ -387,6 +388,16 @@ for line in json.loads(sys.argv[1]): print(main(line.split()), *(k for k in heav
     r = subprocess.run([sys.executable, '-c', code, lines], capture_output=True, text=True, check=True)
     assert r.stdout.splitlines()==['2']*len(at_once), r.stderr
     assert len(r.stderr.splitlines())==len(at_once)
+
+def test_advice_of_a_test_set_names_the_option(tmp_path):
+    "--test is a share; a test set of its own is another file, of outputs or images"
+    np.save(tmp_path/'x.npy', np.eye(4))
+    np.save(tmp_path/'y.npy', [0,0,0,1])
+    np.savez(tmp_path/'saved.npz', features=np.eye(4), labels=[0,0,0,1])
+    status,_,of_files = run(f'study --features {tmp_path}/x.npy --labels {tmp_path}/y.npy --no-progress')
+    assert status==2 and of_files.endswith('1 has 1. Leave such classes out\n')
+    status,_,of_outputs = run(f'study --outputs {tmp_path}/saved.npz --no-progress')
+    assert status==2 and of_outputs.endswith('Leave such classes out, or give a test set as --test-outputs\n')
 
 def test_refused_in_a_fraction_of_the_time_of_torch():
     "Measured beside it, so that a busy machine does not matter"

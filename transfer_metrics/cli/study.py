@@ -53,7 +53,17 @@ def _sizes(o):
     if least is not None: number(least, '--imbalance', 1)
     if isinstance(imbalance, tuple) and o.per_class:
         raise ValueError(f'--per-class does not go with --imbalance {o.imbalance}, which has the sizes of classes')
+    if o.experiment=='imbalanced' and o.per_class and not o.imbalance:
+        raise ValueError(f'--per-class {o.per_class} makes classes alike, and study imbalanced is of unlike ones: add '
+                         '--imbalance, such as 4, how often the smallest goes into the largest')
     return dict(classes=classes, per_class=o.per_class or None, imbalance=imbalance)
+
+def _with_test_set(text, o):
+    "A message that advises a test set of its own, with the option that gives one"
+    own = {'--test-images': o.images, '--test-outputs': o.outputs}
+    there = [k for k,given in own.items() if given]
+    advice = f', or give a test set as {there[0]}' if there else ''
+    return text.replace(', or give the labels of a test set as `test`', advice)
 
 def _draw(experiment, o, m):
     "Tasks from the labels of the data, by the recipe and the options"
@@ -61,7 +71,8 @@ def _draw(experiment, o, m):
     labels,held = study_labels(m.sources, m.data, m.test)
     with_labels(labels, '--outputs')
     options = dict(test=o.test if held is None else held, digits=not own_data(o))
-    return recipe_tasks(experiment, labels, n_tasks=o.tasks, seed=o.seed, **options, **_sizes(o))
+    try: return recipe_tasks(experiment, labels, n_tasks=o.tasks, seed=o.seed, **options, **_sizes(o))
+    except ValueError as e: raise ValueError(_with_test_set(str(e), o)) from None
 
 def _kept(store, resume, experiment):
     "The file that keeps results, or `None`"

@@ -67,6 +67,9 @@ def study_labels(
     own,held = first if isinstance(first, tuple) else (first,None)
     return own.labels,held.labels if held else None
 
+_alike = ('`imbalance` must be given where {0} has a `per_class`, got {1} samples of each class, which makes classes '
+          'alike; 4 makes the largest four times the smallest')
+
 def recipe_tasks(
     experiment:str, # One of `study_recipes`
     labels:ArrayLike, # Labels of the data, shape `[n]`
@@ -79,11 +82,11 @@ def recipe_tasks(
     imbalance:Any=None, # Largest by smallest class, or a pair, fewest and most samples
     seed:int=0, # Of the tasks
 ) -> Tasks: # Drawn when they are asked for
-    "Tasks of an experiment, with sizes of your own where they are given"
+    "Tasks of an experiment, with sizes of your own where they are given; `ValueError` if they are not its kind"
     r = study_recipe(experiment)
     options = dict(r.digits_sizes if digits else r.sizes)
     if imbalance is not None: options.pop('per_class', None)
-    if per_class is not None: options.pop('imbalance', None)
+    elif per_class is not None and 'imbalance' in options: raise ValueError(_alike.format(experiment, per_class))
     given = dict(classes=classes, per_class=per_class, imbalance=imbalance)
     for k,v in given.items():
         if v is not None: options[k] = v
