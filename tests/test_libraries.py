@@ -694,6 +694,19 @@ def test_folder_of_timm(prefix, tmp_path):
     with torch.no_grad(): assert torch.equal(opened.model.eval()(x), made(x))
     assert 'Resize' in repr(opened.prepare.transform)
 
+def test_folders_that_timm_did_not_save(tmp_path):
+    "Said with what the folder lacks, not with the error of a library"
+    timm = pytest.importorskip('timm')
+    (tmp_path/'empty').mkdir()
+    (tmp_path/'other').mkdir()
+    (tmp_path/'other'/'config.json').write_text('{"model_type": "bert"}')
+    for name in ('empty','other'):
+        with pytest.raises(ValueError, match=f'{name} must be a model of timm or a folder with a config.json'): open_model(f'timm:{tmp_path}/{name}')
+    with pytest.raises(ValueError, match='no such folder: ./nowhere'): open_model('timm:./nowhere')
+    timm.models.save_for_hf(timm.create_model('resnet10t'), tmp_path/'net', safe_serialization=False)
+    (tmp_path/'net'/'pytorch_model.bin').unlink()
+    with pytest.raises(ValueError, match='No suitable checkpoints found'): open_model(f'timm:{tmp_path}/net')
+
 def test_names_of_outputs_of_timm(tmp_path):
     "Pretrained weights of timm say what their outputs are called; folders of ImageNet have their numbers in WordNet, for every model of it"
     timm = pytest.importorskip('timm')

@@ -21,6 +21,7 @@ from torch.nn.functional import normalize
 from .adapters import Adapter, Stacked, need_pictures
 from .checks import known
 from .class_names import timm_outputs
+from .model_names import place_of_timm
 from .reading import call_with, said
 
 # %% ../nbs/27_libraries.ipynb #5fb788e9
@@ -53,11 +54,10 @@ def from_hub(
 def _of_timm(name, pretrained):
     import timm
     from timm.data import create_transform, resolve_model_data_config
-    architecture = name.partition('.')[0]
-    saved = (Path(name)/'config.json').is_file()
-    place = f'local-dir:{name}' if saved else name
-    if ':' not in place: known(architecture, timm.list_models(), 'model')
-    with from_hub(place) if pretrained else nullcontext(): model = timm.create_model(place, pretrained=pretrained)
+    place = place_of_timm(name, timm.list_models())
+    try:
+        with from_hub(place) if pretrained else nullcontext(): model = timm.create_model(place, pretrained=pretrained)
+    except RuntimeError as e: raise ValueError(f'timm:{name}: {e}') from None
     transform = create_transform(**resolve_model_data_config(model), is_training=False)
     classes = timm_outputs(model) if pretrained else ()
     return Adapter(model, name, Stacked(transform), classes=classes)

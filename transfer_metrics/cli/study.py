@@ -17,7 +17,6 @@ from .amounts import saved_counts
 from .answers import Answer, check_files
 from .arrays import given_arrays
 from .common import as_given, as_options, command, looked_at, models_text, names_in
-from .common import range_in
 from .networks import with_shape
 from .inputs import check_enough, check_names, check_shrinkage, digits_models, score_names
 from .inputs import with_labels
@@ -26,7 +25,7 @@ from .names import check_choices, check_images, check_networks, check_pixels, ch
 from .names import existing
 from .plan import time_told
 from .study_data import check_methods, check_sources, own_data
-from .study_data import study_data, study_images, study_scores
+from .study_data import study_data, study_images, study_scores, study_sizes, with_test_set
 from .study_tables import show_study
 from .tables import told
 from .texts import check_texts, labelled_of
@@ -45,34 +44,14 @@ def _learners(sources, o):
     return few_shot_learners(sources, images, n_episodes=n_episodes, **run)
 
 # %% ../../nbs/cli/07_study.ipynb #2147b11e
-def _sizes(o):
-    "How large tasks are"
-    classes = range_in(o.classes, 'classes')
-    imbalance = range_in(o.imbalance, 'imbalance', float)
-    least = imbalance[0] if isinstance(imbalance, tuple) else imbalance
-    if least is not None: number(least, '--imbalance', 1)
-    if isinstance(imbalance, tuple) and o.per_class:
-        raise ValueError(f'--per-class does not go with --imbalance {o.imbalance}, which has the sizes of classes')
-    if o.experiment=='imbalanced' and o.per_class and not o.imbalance:
-        raise ValueError(f'--per-class {o.per_class} makes classes alike, and study imbalanced is of unlike ones: add '
-                         '--imbalance, such as 4, how often the smallest goes into the largest')
-    return dict(classes=classes, per_class=o.per_class or None, imbalance=imbalance)
-
-def _with_test_set(text, o):
-    "A message that advises a test set of its own, with the option that gives one"
-    own = {'--test-images': o.images, '--test-outputs': o.outputs}
-    there = [k for k,given in own.items() if given]
-    advice = f', or give a test set as {there[0]}' if there else ''
-    return text.replace(', or give the labels of a test set as `test`', advice)
-
 def _draw(experiment, o, m):
     "Tasks from the labels of the data, by the recipe and the options"
     from transfer_metrics.experiments.recipes import recipe_tasks, study_labels
     labels,held = study_labels(m.sources, m.data, m.test)
     with_labels(labels, '--outputs')
     options = dict(test=o.test if held is None else held, digits=not own_data(o))
-    try: return recipe_tasks(experiment, labels, n_tasks=o.tasks, seed=o.seed, **options, **_sizes(o))
-    except ValueError as e: raise ValueError(_with_test_set(str(e), o)) from None
+    try: return recipe_tasks(experiment, labels, n_tasks=o.tasks, seed=o.seed, **options, **study_sizes(o))
+    except ValueError as e: raise ValueError(with_test_set(str(e), o)) from None
 
 def _kept(store, resume, experiment):
     "The file that keeps results, or `None`"
@@ -189,7 +168,7 @@ def _check(o):
     for option in ('images','test_images','train_images'):
         existing(getattr(o, option), option.replace('_', '-'))
         check_images(getattr(o, option), option.replace('_', '-'), empty=True)
-    _sizes(o)
+    study_sizes(o)
     o.arrays = given_arrays(dict(features=o.features, probs=o.probs), o.labels) if o.labels else None
     if o.classes: check_classes(o.classes, _counts(o))
 
