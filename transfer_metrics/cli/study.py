@@ -185,7 +185,7 @@ def _report(a, o, plan, frame, of_them, experiment):
     tables = read_study(frame, experiment, score=o.score, n_levels=o.levels, n_boot=o.n_boot, seed=o.seed)
     a.data('results', frame)
     for k,d in tables.items(): a.data(k, d)
-    show_study(a, tables, plan.reading, score=o.score, n_levels=o.levels)
+    show_study(a, tables, plan.reading, score=o.score, n_levels=o.levels, repeat=bool(of_them))
     a.figure(f'The experiment {experiment}', lambda: plot_study(frame, experiment, score=o.score, n_levels=o.levels))
     for text in study_words(tables, plan.reading, o.score, o.n_boot>0): a.say(text)
     done = frame[frame.error==''].drop_duplicates(['model','task'])

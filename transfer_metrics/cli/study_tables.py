@@ -33,26 +33,35 @@ def _show(a, title, frame, **more):
     "A table, whose report says what the names of its rows are"
     a.table(title, unnamed(frame), rows=list(frame.index.names), **more)
 
+def _more(repeat):
+    "How to have more tasks that differ; where they repeat, classes have no more subsets"
+    return '--per-class makes tasks of the same classes differ' if repeat else '--tasks draws more of them'
+
 _about = {
     'all tasks': 'of all tasks',
     'same classes': 'of those with as many classes',
     'log classes': 'with what the number of classes explains taken away'}
 
-def _show_correlations(a, tables, score, n_levels):
+def _title(text, d):
+    "A title that speaks of intervals where there are any"
+    return f'{text}, with 95 % intervals over tasks' if d.lo.notna().any() else text
+
+def _show_correlations(a, tables, score, n_levels, repeat):
     d = tables['correlations']
+    if d.value.isna().all(): return # which the answer says
     pearson = d[d.statistic=='pearson'].replace({'given': {'nothing': 'all tasks'}})
     together = pearson.sort_values(['model','method'], kind='stable')
-    title = "Pearson's correlation of scores with accuracy, with 95 % intervals over tasks"
+    title = _title("Pearson's correlation of scores with accuracy", pearson)
     less = 'log classes','score over chance','both over chance'
     _show(a, title, _cells(together, ['model','method','score'], 'given'), less=less, about=_about)
-    if few_alike(d):
-        a.note('same classes has no interval: too few tasks have equally many classes; --tasks draws more of them')
+    if few_alike(d): a.note(f'same classes has no interval: too few tasks have equally many classes; {_more(repeat)}')
 
-def _show_levels(a, tables, score, n_levels):
+def _show_levels(a, tables, score, n_levels, repeat):
     d = tables['levels']
     named = d.assign(level=[f'level {i}' for i in d.level])
-    title = f'Mean accuracy in {n_levels} levels of {score}, 1 the lowest, with 95 % intervals over tasks'
-    _show(a, f'{title} (five or more)', _cells(named, ['model','method'], 'level'))
+    title = _title(f'Mean accuracy in {n_levels} levels of {score}, 1 the lowest', d)
+    if d.lo.notna().any(): title += ' (five or more)'
+    _show(a, title, _cells(named, ['model','method'], 'level'))
     sizes = d.pivot(index=['model','method'], columns='level', values='tasks')
     _show(a, 'Tasks in each level', sizes.add_prefix('level '))
     c = tables['correlations']
@@ -61,7 +70,7 @@ def _show_levels(a, tables, score, n_levels):
 
 def _level_name(level, n): return f'{level} ({amount(n, "task")})'
 
-def _show_convergence(a, tables, score, n_levels):
+def _show_convergence(a, tables, score, n_levels, repeat):
     d = tables['convergence']
     last = d.epoch.max()
     some = {1, (1+last)//2, last}
@@ -71,10 +80,11 @@ def _show_convergence(a, tables, score, n_levels):
     title = f'Accuracy of fine-tuning less that of training from scratch at its end, by level of {score}'
     _show(a, title, _cells(shown, ['model','level'], 'epoch'))
 
-def _show_selection(a, tables, score, n_levels):
+def _show_selection(a, tables, score, n_levels, repeat):
     d = tables['selection']
     title = f'How well each score chooses among {d.models[0]} models, mean over {d.tasks[0]} tasks'
-    _show(a, f'{title}, with 95 % intervals', _cells(d, ['score'], 'statistic', 3), less=['relative_top@1'])
+    if d.lo.notna().any(): title += ', with 95 % intervals'
+    _show(a, title, _cells(d, ['score'], 'statistic', 3), less=['relative_top@1'])
 
 _shown = dict(
     correlations=_show_correlations,
@@ -89,6 +99,7 @@ def show_study(
     *,
     score:str, # The score of levels
     n_levels:int, # How many levels
+    repeat:bool=False, # Whether some tasks are others once more
 ) -> None: # Nothing
     "Show the tables of an experiment"
-    _shown[reading](a, tables, score, n_levels)
+    _shown[reading](a, tables, score, n_levels, repeat)

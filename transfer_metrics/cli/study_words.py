@@ -125,8 +125,11 @@ def _choice_words(costs):
     "What the first choice of a score costs where there is no order to compare"
     if costs.value.isna().all(): return 'No score gives the models different values: none of them chooses.'
     best = costs.loc[costs.value.idxmin()]
-    few = f'With {best.models} models no order can be compared'
-    return f'{few}; the first choice of {best.score} costs least, {_text(best, 3)} of accuracy.'
+    least = costs.score[costs.value==best.value]
+    choice = f'the first choice of {best.score} costs least, {_text(best, 3)} of accuracy'
+    if len(least)>1: choice = f'the first choices of {enumeration(least)} cost least, {best.value:.3f} of accuracy each'
+    level = f'the {best.models} models have equal accuracies or equal scores'
+    return f'On some tasks {level}, which leaves no order to compare; {choice}.'
 
 def selection_words(
     table:Any, # Data frame as of `selection`
