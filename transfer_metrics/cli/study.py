@@ -101,7 +101,7 @@ def _tell_found(o, a):
     a.found(found_text(counts, 'images' if o.models else 'samples')+some)
 
 def _measure(experiment, o, plan, a):
-    "The table of results, and how many of its tasks differ"
+    "The table of results, and its tasks"
     from transfer_metrics.experiments.study import study
     methods = _methods(o, plan)
     _tell_found(o, a)
@@ -121,7 +121,7 @@ def _measure(experiment, o, plan, a):
     with time_told(o.store): frame = study(experiment, sources, m.data, tasks, **what, **run)
     shape = m.data[0].shape[1:] if o.images else ()
     _tell_errors(frame, a.options, shape)
-    return frame,differing(tasks)
+    return frame,tasks
 
 # %% ../../nbs/cli/07_study.ipynb #fc69cd31
 _reading = """A task is a choice of classes and samples of the data. A score is of use if it tells on which tasks, or \
@@ -179,18 +179,18 @@ def _next(o):
     if given: return f'transfer-metrics rank {given}'
     return 'transfer-metrics study correlation --outputs a.npz,b.npz --store study.csv'
 
-def _report(a, o, plan, frame, of_them, experiment):
+def _report(a, o, plan, frame, tasks, experiment):
     "Tables and the answer"
     from transfer_metrics.experiments.recipes import plot_study, read_study
     tables = read_study(frame, experiment, score=o.score, n_levels=o.levels, n_boot=o.n_boot, seed=o.seed)
     a.data('results', frame)
     for k,d in tables.items(): a.data(k, d)
-    show_study(a, tables, plan.reading, score=o.score, n_levels=o.levels, repeat=bool(of_them))
+    show_study(a, tables, plan.reading, score=o.score, n_levels=o.levels, repeat=1-tasks.n_distinct/len(tasks))
     a.figure(f'The experiment {experiment}', lambda: plot_study(frame, experiment, score=o.score, n_levels=o.levels))
     for text in study_words(tables, plan.reading, o.score, o.n_boot>0): a.say(text)
     done = frame[frame.error==''].drop_duplicates(['model','task'])
     m = done.model.nunique()
-    counts = f'{done.task.nunique()} tasks of one data set{of_them}, {amount(m, "model")}'
+    counts = f'{done.task.nunique()} tasks of one data set{differing(tasks)}, {amount(m, "model")}'
     a.rests(f'{counts}; other data may say otherwise.')
     a.explain(_reading)
     a.next(_next(o))
@@ -285,6 +285,6 @@ def study(
     plan = study_recipe(experiment)
     if metrics and metrics!='all' and experiment not in ('correlation','selection'):
         o.metrics = ','.join(dict.fromkeys([*names_in(metrics), score]))
-    with one_thread(not own_data(o)): frame,of_them = _measure(experiment, o, plan, a)
-    _report(a, o, plan, frame, of_them, experiment)
+    with one_thread(not own_data(o)): frame,tasks = _measure(experiment, o, plan, a)
+    _report(a, o, plan, frame, tasks, experiment)
     a.deliver(**files)

@@ -37,6 +37,9 @@ def _more(repeat):
     "How to have more tasks that differ; where they repeat, classes have no more subsets"
     return '--per-class makes tasks of the same classes differ' if repeat else '--tasks draws more of them'
 
+_narrow = ('most tasks are others once more: the intervals are over draws of those that there are, and narrower than '
+           'over new ones; --per-class makes tasks of the same classes differ')
+
 _about = {
     'all tasks': 'of all tasks',
     'same classes': 'of those with as many classes',
@@ -99,7 +102,8 @@ def show_study(
     *,
     score:str, # The score of levels
     n_levels:int, # How many levels
-    repeat:bool=False, # Whether some tasks are others once more
+    repeat:float=0., # Share of the tasks that are others once more
 ) -> None: # Nothing
     "Show the tables of an experiment"
     _shown[reading](a, tables, score, n_levels, repeat)
+    if repeat>=.5 and tables[reading].lo.notna().any(): a.note(_narrow)
