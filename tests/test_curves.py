@@ -216,7 +216,7 @@ def test_curve_functions_refuse():
     from transfer_metrics.learning_curves.curve import fit_asymptote
     with pytest.raises(ValueError, match='needs three points with n > 0, got 2'): fit_asymptote(Curve([0,1,2], three))
     with pytest.raises(ValueError, match='it lacks perf'): Curve.from_frame(pd.DataFrame({'n': [0], 'accuracy': [.1]}))
-    with pytest.raises(ValueError, match='at least one point'): Curve.from_frame(pd.DataFrame({'n': [], 'perf': []}))
+    with pytest.raises(ValueError, match='`frame` must have at least one row, got none'): Curve.from_frame(pd.DataFrame({'n': [], 'perf': []}))
     with pytest.raises(ValueError, match='`frame` must be a DataFrame, got dict'): Curve.from_frame({})
     with pytest.raises(ValueError, match='`p` must hold levels of performance, got 1 NaN'): tm.lexp(base, [.5,nan])
     with pytest.raises(ValueError, match=r'`curve` must be a Curve\(n, perf\), got list'): tm.lexp(pair, .5)

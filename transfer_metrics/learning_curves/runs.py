@@ -121,7 +121,7 @@ def runs_of_frame(
 ) -> Runs: # At all sizes that occur in the range that all runs cover
     """Runs from a long frame, at common sizes
 
-    Raises `ValueError` if the frame lacks a column.
+    Raises `ValueError` if the frame lacks a column, or has no row.
 
     >>> import pandas as pd
     >>> runs_of_frame(pd.DataFrame(dict(n=[0, 40, 0, 40], perf=[.1, .7, .3, .9], run=[1, 1, 2, 2]))).perf.tolist()
@@ -129,8 +129,9 @@ def runs_of_frame(
     if run is None and 'run' in instance(frame, 'frame', pd.DataFrame, 'a DataFrame'): run = 'run'
     needed = [n,perf] if run is None else [n,perf,run]
     columns(frame, needed)
+    enough(len(frame), 1, 'frame', 'row')
     parts = [frame]
-    if run is not None and len(frame):
+    if run is not None:
         groups = frame.groupby(run, dropna=False)
         parts = [rows for _,rows in groups]
     def numbers(name): return [as_numbers(rows[name], name) for rows in parts]
