@@ -47,6 +47,8 @@ def arrays(tmp_path_factory):
     frame.to_csv(d/'curves.csv', index=False)
     frame.assign(init=frame.init.where(~frame.index.isin([0,2]))).to_csv(d/'gaps.csv', index=False)
     frame[frame.train_size==50].to_csv(d/'once.csv', index=False)
+    frame[:0].rename(columns=dict(train_size='n', accuracy='perf')).to_csv(d/'headers.csv', index=False)
+    pd.DataFrame(dict(init=['a','b','c'], n=1, perf=.5)).to_csv(d/'three.csv', index=False)
     return d
 
 def run(line, width=80): return run_args(*line.split(), width=width)
@@ -203,6 +205,8 @@ refused = {
     'curves {d}/curves.csv --n train_size --perf accuracy --by init --run init': '--run and --by must name different columns',
     'curves {d}/gaps.csv --n train_size --perf accuracy --by init': 'gaps.csv: column init must have a value in every row, it has none in lines 2 and 4',
     'curves {d}/once.csv --n train_size --perf accuracy --by init': 'scratch has a single size, n = 50',
+    'curves {d}/headers.csv --by init': '--by init must have two values, without and with transfer, got no rows',
+    'curves {d}/three.csv --by init': 'got 3: a, b, c; keep the rows of two of them',
     'loss-data --whiten grey': '--whiten must be',
     'loss-data --features {d}/good.npy': '--labels',
     'loss-data --images {d}': '--models goes with one of --images, --dataset, --npy and --texts',

@@ -105,8 +105,9 @@ def _two_values(frame, o):
     _check_told(told, o.base)
     values = list(dict.fromkeys(told))
     if len(values)!=2:
-        shown = ', '.join(values[:8])
-        raise ValueError(f'--by {o.by} must have two values, without and with transfer, got {len(values)}: {shown}')
+        shown = f'{len(values)}: {", ".join(values[:8])}' if values else 'no rows'
+        advice = '; keep the rows of two of them' if len(values)>2 else ''
+        raise ValueError(f'--by {o.by} must have two values, without and with transfer, got {shown}{advice}')
     first = o.without or _begins_anew(values)
     one_of(first, '--without', values)
     ordered = sorted(values, key=lambda v: v!=first)
