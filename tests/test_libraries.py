@@ -693,6 +693,7 @@ def test_folder_of_timm(prefix, tmp_path):
     x = torch.rand(2, 3, 32, 32)
     with torch.no_grad(): assert torch.equal(opened.model.eval()(x), made(x))
     assert 'Resize' in repr(opened.prepare.transform)
+    with pytest.raises(ValueError, match='must be a model of timm or a folder'): open_model('timm:')
 
 def test_folders_that_timm_did_not_save(tmp_path):
     "Said with what the folder lacks, not with the error of a library"

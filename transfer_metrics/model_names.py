@@ -32,7 +32,7 @@ def place_of_timm(
     folder = Path(name)
     config = folder/'config.json'
     if config.is_file() and 'architecture' in json.loads(config.read_text(encoding='utf-8')): return f'local-dir:{name}'
-    if name[0] not in './' and not folder.is_dir(): known(architecture, there, 'model')
+    if name[:1] not in ('.','/') and not folder.is_dir(): known(architecture, there, 'model')
     if architecture in there: return name
     present(name, kind='folder')
     raise ValueError(f'timm:{name} must be a model of timm or a folder with a config.json with an architecture, and '
