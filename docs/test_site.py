@@ -222,6 +222,21 @@ def test_narrow_figure(site, browser):
         assert browser.execute_script('return document.documentElement.scrollWidth')<=390
         assert browser.execute_script('const o = arguments[0].parentElement; return o.scrollWidth>o.clientWidth', figure)
 
+# What comes first for what readers type
+first_for = {
+    'how much data do I need': 'how_much_data.html',
+    'which model': 'which_model.html',
+    'no labels': 'accuracy_without_labels.html',
+    'timm': 'start/timm.html',
+    'hugging face': 'start/hugging_face.html',
+    'clip': 'start/clip_and_sentences.html',
+    'use my own model': 'start/your_models.html',
+    'cite': 'index.html',
+    'leep': 'transferability/leep.html',
+    'tm.score_models': 'model_selection/ranking.html',
+    'learning curves csv': 'start/curves_from_a_csv.html',
+}
+@pytest.mark.parametrize('query', first_for)
 def test_search(site, browser, query):
     browser.get(site)
     box = wait(browser, 'input.sidebar-search')[0]
