@@ -21,7 +21,7 @@ from torch.nn.functional import normalize
 from .adapters import Adapter, Stacked, need_pictures
 from .checks import known
 from .class_names import timm_outputs
-from .model_names import place_of_timm
+from .model_names import folder_or_name
 from .reading import call_with, said
 
 # %% ../nbs/27_libraries.ipynb #5fb788e9
@@ -54,7 +54,7 @@ def from_hub(
 def _of_timm(name, pretrained):
     import timm
     from timm.data import create_transform, resolve_model_data_config
-    place = place_of_timm(name, timm.list_models())
+    place = folder_or_name(name, timm.list_models())
     try:
         with from_hub(place) if pretrained else nullcontext(): model = timm.create_model(place, pretrained=pretrained)
     except RuntimeError as e: raise ValueError(f'timm:{name}: {e}') from None
