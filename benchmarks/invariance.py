@@ -3,7 +3,7 @@ Rotation and jigsaw invariance, nuclear norm, rotation and jigsaw prediction, an
 by `label_free_report`, by each metric's own function, and the bare forward passes that the report needs. Jigsaws are the seed's three."""
 import sys
 
-from _measure import machine, measure, report
+from _measure import keep_freed, machine, measure, report
 import numpy as np
 import torch
 from torch import nn
@@ -54,6 +54,7 @@ def main(n=2_000, depth=20):
         for b in seen:
             for v in b: net(v)
     print(machine())
+    keep_freed()
     one()
     runs = [measure('one pass', one, repeat=2), measure('each metric by itself', each, repeat=2), measure('bare forward passes', bare, repeat=2)]
     report(f'Six metrics of a ResNet-{depth} on {n:,} images, 7 views', runs)

@@ -20,16 +20,18 @@ from ..logistic import head, solve_heads
 from .precise_head import precise_head
 
 # %% ../../nbs/transferability/25_pactran_gauss.ipynb #e0f4ffa7
-def _fitted(x, y, c, lam, tol, max_iter):
+def _size(x):
+    "Largest magnitude"
+    return float(torch.linalg.vector_norm(x, math.inf)) if x.numel() else 0.
+
+def _fitted(x, y, c, lam, tol_bend, max_iter):
     "Minimum of the mean cross-entropy plus |W|^2/(2 `lam` n), and the probabilities there"
-    largest = float(x.abs().max()) if x.numel() else 0.
-    _,exponent = math.frexp(largest)
+    found = precise_head(x, y, c, C=lam, tol_bend=tol_bend, max_iter=max_iter)
+    if found.decrement<=1e-6: return found.objective,found.probs
+    _,exponent = math.frexp(_size(x))
     k = math.ldexp(1., -max(exponent, -400))
     x = x*k
-    C = lam/k**2
-    found = precise_head(x, y, c, C=C, tol=tol, max_iter=max_iter)
-    if found.decrement<=1e-6: return found.objective,found.probs
-    solved = solve_heads([head(x, y, c, precise=True)], C=C, max_iter=max_iter, tol=1e-10, least=1e-9)
+    solved = solve_heads([head(x, y, c, precise=True)], C=lam/k**2, max_iter=max_iter, tol=1e-10, least=1e-9)
     W = solved.weights[0]
     off = float(solved.off[0])
     if off>1e-6:
@@ -78,14 +80,14 @@ def pactran_gauss(
     x = as_features(features)
     n,d = x.shape
     y,classes = as_labels(labels, n=n, of=features, device=x.device)
-    largest = float(x.abs().max())
+    largest = _size(x)
     if largest>1e60: raise ValueError(f'`features` must be below 1e60 in size, got {largest:.3g}; scale them')
     c = len(classes)
     x = principal(x).coordinates()
     price = c*sigma2/(2*lam*n)
-    tol = 1e-10/max(1., price)
-    f,p = _fitted(x, y, c, lam, tol, max_iter)
-    squares = 1+x.square().sum(1)
+    tol_bend = 1e-10/max(1e-6, price) # so that the score moves by less than 1e-10
+    f,p = _fitted(x, y, c, lam, tol_bend, max_iter)
+    squares = 1+torch.linalg.vector_norm(x, dim=1).square()
     spread = (p*(1-p)).sum(1)
     trace = float(squares@spread)
     if curvature=='mean': trace /= n

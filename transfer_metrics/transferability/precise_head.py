@@ -26,6 +26,7 @@ class _Data(NamedTuple):
 class _Point(NamedTuple):
     "Where the search stands"
     W:Tensor # Weights, the intercept last, shape `[c, r+1]`
+    z:Tensor # Scores of the samples, shape `[n, c]`
     f:float # The objective
     g:Tensor # Its slope
     p:Tensor # Probabilities, shape `[n, c]`
@@ -45,27 +46,37 @@ def _add(G, v, x):
     G[:,:-1].addmm_(v.T, x)
     G[:,-1] += v.sum(0)
 
-def _at(data, W):
-    "The objective, its slope and the probabilities at the weights `W`"
-    n = len(data.x)
-    p = data.x.new_empty(n, len(W))
-    g = torch.zeros_like(W)
+def _losses(z, y):
+    "Sum of the cross-entropies of scores, and their probabilities, some rows at a time"
+    p = torch.empty_like(z)
     loss = 0.
-    for b in _rows(data.x):
-        x = data.x[b]
-        own = data.y[b,None]
-        z = _logits(x, W)
-        z -= z.amax(1, keepdim=True)
-        z_own = z.gather(1, own)
-        p[b] = z.clamp_(min=-300.).exp_()
-        size = p[b].sum(1, keepdim=True)
-        loss += float((size.log()-z_own).sum())
-        p[b] /= size
-        off = p[b].scatter_add(1, own, z.new_full((1,1), -1).expand_as(own))
-        _add(g, off, x)
-    g /= n
+    for b in _rows(z):
+        own = y[b,None]
+        v = z[b]-z[b].amax(1, keepdim=True)
+        v_own = v.gather(1, own)
+        e = v.clamp_(min=-300.).exp_()
+        size = e.sum(1, keepdim=True)
+        loss += float((size.log()-v_own).sum())
+        torch.div(e, size, out=p[b])
+    return loss,p
+
+def _objective(data, W, z):
+    "The objective where the weights are `W` and the scores `z`, and the probabilities"
+    loss,p = _losses(z, data.y)
     decay = data.pen*W
-    return _Point(W, loss/n+float((decay*W).sum())/2, g+decay, p)
+    return loss/len(z)+float((decay*W).sum())/2,p
+
+def _slope(data, W, p):
+    "Slope of the objective"
+    g = torch.zeros_like(W)
+    minus = p.new_full((1,1), -1)
+    for b in _rows(data.x):
+        own = data.y[b,None]
+        off = p[b].scatter_add(1, own, minus.expand_as(own))
+        _add(g, off, data.x[b])
+    g /= len(p)
+    return g.addcmul_(data.pen, W)
+
 
 # %% ../../nbs/transferability/17_precise_head.ipynb #c09bcff5
 def _curved(x, p, q, pen, n):
@@ -161,16 +172,30 @@ def _step(data, at, blocks, eta, most=100):
     d = d.double()
     return d-d.mean(0),k # rounding in `float32` has left a sum over the classes that no later step mends
 
+def _start(data, c):
+    "Weights 0"
+    n,r = data.x.shape
+    W = data.x.new_zeros(c, r+1)
+    z = data.x.new_zeros(n, c)
+    f,p = _objective(data, W, z)
+    return _Point(W, z, f, _slope(data, W, p), p)
+
 def _search(data, at, d):
     "The point along the step `d`, or half of it ..., where the objective falls, or None"
     slope = float((at.g*d).sum())
     if not slope<0: return None
+    along = _logits(data.x, d)
     t = 1.
     for _ in range(30):
-        new = _at(data, at.W+t*d)
-        rest = float((new.g*d).sum())
-        near = new.f<=at.f+1e-9*(1+abs(at.f)) and rest<=-.8*slope # differs by rounding only: its slope tells
-        if near or new.f<=at.f+1e-4*t*slope: return new
+        W = at.W+t*d
+        z = at.z+t*along
+        f,p = _objective(data, W, z)
+        near = f<=at.f+1e-9*(1+abs(at.f)) # differs by rounding only: its slope tells
+        lower = f<=at.f+1e-4*t*slope
+        if near or lower:
+            g = _slope(data, W, p)
+            rest = float((g*d).sum())
+            if lower or rest<=-.8*slope: return _Point(W, z, f, g, p)
         t /= 2
     return None
 
@@ -184,7 +209,7 @@ class Fit(NamedTuple):
 def _prepared(x, y, C):
     "Samples along axes of mean square 1, with the penalty on each"
     n = len(x)
-    scale = x.square().mean(0).sqrt()
+    scale = torch.linalg.vector_norm(x, dim=0)/math.sqrt(n)
     scale[scale==0] = 1
     pen = 1/(C*n)/scale.square()
     pen.clamp_(max=1e20) # a weight of 1e-20 says nothing already
@@ -207,12 +232,13 @@ def precise_head(
     c:int, # Number of classes
     *,
     C:float=1., # Weight of the data against the penalty on the weights
-    tol:float=1e-10, # Where to stop: the next step would change objective and sum of all p(1-p) by about this share
+    tol:float=1e-10, # Where to stop: the next step would change the objective by about this share
+    tol_bend:float=1e-10, # And where: it would change the sum of all p(1-p), so the curvature, by about this share
     max_iter:int=200, # Most Newton steps
 ) -> Fit: # Objective, probabilities, and how far from the minimum
     "Logistic regression to ten digits"
     data = _prepared(x, y, C)
-    at = _at(data, data.x.new_zeros(c, x.shape[1]+1))
+    at = _start(data, c)
     blocks = None
     first = 1.
     left = 1.
@@ -235,7 +261,7 @@ def precise_head(
         bend_before,bend = bend,_bend(at.p)
         moved = abs(bend-bend_before)
         rest = share+(left/before)**2 if before else 1.
-        if rest*moved<=tol*bend and (rest*left)**2<=tol*at.f and left<=1e-6: break
+        if rest*moved<=tol_bend*bend and (rest*left)**2<=tol*at.f and left<=1e-6: break
         many = 8 if blocks is None else 16
         if rounds>many and left>1e-3*first: blocks = _inverses(data, at.p)
     return Fit(at.f, at.p, left)
