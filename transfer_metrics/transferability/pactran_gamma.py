@@ -20,17 +20,17 @@ from .turns import prior_and_start, settle, where_moved
 # %% ../../nbs/transferability/24_pactran_gamma.ipynb #43492ce1
 def _positive(x):
     "Rows with sum 1 of the features, with positive and negative parts apart where there are negative entries"
-    size = x.abs().amax(1, keepdim=True)
-    x = x.double()/size.double()
-    if (x<0).any():
-        negative = (-x).clamp(min=0)
-        x = torch.cat([x.clamp(min=0),negative], 1)
-    dead = ~x.isfinite().all(1)
-    if dead.any():
-        row = int(dead.nonzero()[0])
+    low,high = torch.aminmax(x.double(), dim=1, keepdim=True)
+    size = torch.maximum(-low, high)
+    if not size.all():
+        row = int((size==0).flatten().nonzero()[0])
         raise ValueError(f'`features` must have an entry other than 0 in each row, got none in row {row}; '
                          'remove such samples or add a constant feature')
-    return x/x.sum(1, keepdim=True)
+    x = x/size
+    if float(low.min())<0:
+        negative = (-x).clamp(min=0)
+        x = torch.cat([x.clamp(min=0),negative], 1)
+    return x.div_(x.sum(1, keepdim=True))
 
 @metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
     question='How well may a non-negative head on these features do on new samples?',

@@ -126,6 +126,12 @@ def _inverses(data, p):
         torch.cholesky_inverse(L, out=inverse)
     return _Blocks(axes, found)
 
+def _price(data, p):
+    "How many rounds of conjugate gradients take as long as the inverses"
+    m = len(_axes(data, p))
+    r = data.x.shape[1]
+    return m*m/(4*r)
+
 def _diagonal(data, p):
     "Diagonal of the second derivatives along axes of mean square 1, shape `[c, r+1]`"
     spread = (p*(1-p)).mean(0)[:,None]
@@ -144,7 +150,7 @@ def _step(data, at, blocks, eta, most=100):
     kind = data.inner.dtype
     bend = (at.p*(1-at.p)).sum(1)
     some = bend>.01*eta*bend.mean()
-    if some.all(): some = slice(None) # a view
+    if some.double().mean()>.9: some = slice(None) # a view
     x = data.inner[some]
     p = threshold(at.p[some], 1e-20, 0.).to(kind)
     pen = data.pen.to(kind)
@@ -188,7 +194,7 @@ def _search(data, at, d):
     t = 1.
     for _ in range(30):
         W = at.W+t*d
-        z = at.z+t*along
+        z = torch.add(at.z, along, alpha=t)
         f,p = _objective(data, W, z)
         near = f<=at.f+1e-9*(1+abs(at.f)) # differs by rounding only: its slope tells
         lower = f<=at.f+1e-4*t*slope
@@ -222,6 +228,12 @@ def _decrement(at, d):
     square = -float((at.g*d).sum())
     return math.sqrt(square) if square>=0 else math.inf
 
+def _share(left, before, first):
+    "What a step may leave of the slope: less near the minimum, more where steps gain little"
+    near = math.sqrt(left/first)/2
+    slow = .3*left/before if before else 0.
+    return min(.5, max(1e-3, near, slow))
+
 def _bend(p):
     "Sum of p(1-p)"
     return float(p.sum()-p.square().sum())
@@ -245,7 +257,7 @@ def precise_head(
     before = 1.
     bend = _bend(at.p)
     for _ in range(max_iter):
-        share = min(.5, max(1e-3, math.sqrt(left/first)/2))
+        share = _share(left, before, first)
         d,rounds = _step(data, at, blocks, share)
         decrement = _decrement(at, d)
         new = _search(data, at, d)
@@ -263,5 +275,6 @@ def precise_head(
         rest = share+(left/before)**2 if before else 1.
         if rest*moved<=tol_bend*bend and (rest*left)**2<=tol*at.f and left<=1e-6: break
         many = 8 if blocks is None else 16
-        if rounds>many and left>1e-3*first: blocks = _inverses(data, at.p)
+        slow = rounds>many and left>1e-3*first
+        if slow and rounds>_price(data, at.p): blocks = _inverses(data, at.p)
     return Fit(at.f, at.p, left)

@@ -78,7 +78,7 @@ def book(
     "Book each row s on the columns, in proportion to s times w, in one read and bounded memory"
     top = logw.amax(1, keepdim=True)
     tops = top[:,0].tolist()
-    w = (logw-top).exp()
+    w = (logw-top).clamp_(min=-600.).exp_() # what is smaller would be slow, and counts for nothing
     booked = torch.zeros_like(logw)
     shares = torch.zeros_like(logw[0])
     fits = []
@@ -105,11 +105,10 @@ def where_moved(
     a0:Tensor, # Where they began, shape `[c, 1]`
 ) -> Tensor: # Shape `[c, d]`
     "`f` of each entry of `a`, computed once for those that are still at the prior `a0`"
-    moved = a!=a0
-    if 2*int(moved.sum())>moved.numel(): return f(a)
+    moved = (a!=a0).flatten().nonzero()[:,0]
+    if 2*len(moved)>a.numel(): return f(a)
     res = f(a0).repeat(1, a.shape[1])
-    res[moved] = f(a[moved])
-    return res
+    return res.put_(moved, f(a.take(moved)))
 
 # %% ../../nbs/transferability/23_turns.ipynb #19cebb0a
 def log_gamma_gap(
