@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cautions.html.md"""
 
 # %% auto #0
 __all__ = ['unseen', 'Sizes', 'counted', 'sizes', 'chance_share', 'by_chance', 'saturated', 'warn', 'unsaid', 'of_covariance',
-           'of_overlap', 'of_single', 'of_evidence']
+           'of_overlap', 'of_accuracy', 'of_single', 'of_evidence']
 
 # %% ../nbs/18_cautions.ipynb #315ecdd3
 import math
@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from .checks import one_of
 from .core import ArrayLike, as_labels, as_matrix, chunks
+from .phrases import amount
 
 # %% ../nbs/18_cautions.ipynb #088fc9b6
 class Sizes(NamedTuple):
@@ -31,10 +32,11 @@ class Sizes(NamedTuple):
     c_t:int=0 # Target classes
     entropy:float=0. # Of the target labels, in nats
     single:int=0 # Target classes of one sample each
+    largest:int=0 # Samples of the largest target class
 
     def __str__(self):
         text = f'{self.n} samples of {self.c_t} classes'
-        if self.d: text += f', {self.d} features'
+        if self.d: text += f', {amount(self.d, "feature")}'
         if self.c_s: text += f', {self.c_s:.3g} source classes'
         return text
 
@@ -89,7 +91,8 @@ def sizes(
     share = counts/max(n, 1)
     entropy = -float(share@np.log(share))
     single = int((counts==1).sum())
-    return Sizes(n, parts[0].get('d', 0), _occupied(parts), len(times), entropy, single)
+    largest = int(counts.max(initial=0))
+    return Sizes(n, parts[0].get('d', 0), _occupied(parts), len(times), entropy, single, largest)
 
 # %% ../nbs/18_cautions.ipynb #7095194a
 def _linear(s, options):
@@ -235,6 +238,24 @@ def of_overlap(
     caution = by_chance('overlap', _reduce)(value, s, options)
     if saturated(caution) or not pairs or -value>=.01*pairs: return caution
     return f'saturated: less than 1 % of the overlap that there could be is left ({s}); {_reduce}'
+
+def of_accuracy(
+    value:float, # An accuracy on unseen samples
+    s:Sizes, # How much data it is of
+    options:Mapping, # Of the metric
+) -> str: # One sentence, or ''
+    """The caution of a yardstick that the largest class alone would reach
+
+    >>> of_accuracy(.12, Sizes(n=300, c_t=10, largest=30), {})[:66]
+    'low: about what naming the largest class every time gives, 10 % (3'
+    """
+    if s.c_t<2: return ''
+    guess = s.largest/s.n
+    noise = 2*math.sqrt(guess*(1-guess)/s.n)
+    halfway = (1+guess)/2 # of a few samples
+    if value>min(guess+noise, halfway): return ''
+    return (f'low: about what naming the largest class every time gives, {guess:.0%} ({s}); the features tell next to '
+            'nothing of the labels').replace('%', ' %')
 
 def of_single(
     s:Sizes, # How much data a value is of

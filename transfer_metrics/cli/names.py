@@ -150,8 +150,8 @@ def check_saved(
 
 def _direct(folder):
     "How many pictures lie in a folder itself"
-    from transfer_metrics.datasets.folders import picture_endings
-    return sum(p.suffix.lower() in picture_endings for p in folder.iterdir())
+    from transfer_metrics.datasets.folders import is_picture
+    return sum(map(is_picture, folder.iterdir()))
 
 def _refuse_tables(path, option):
     "Refuse a file that holds no images, such as a table of texts"

@@ -12,13 +12,17 @@ from .folders import class_names as class_names
 from .folders import describe as describe
 from .folders import holds_images as holds_images
 from .folders import image_names as image_names
+from .folders import is_hidden as is_hidden
+from .folders import is_picture as is_picture
 from .folders import label_file as label_file
 from .folders import label_names as label_names
 from .folders import n_held_out as n_held_out
 from .folders import picture_counts as picture_counts
 from .folders import picture_endings as picture_endings
+from .folders import refuse_empty as refuse_empty
 from .folders import refuse_parts as refuse_parts
 from .folders import training_sizes as training_sizes
+from .folders import without_hidden as without_hidden
 from .images import array_images as array_images
 from .images import ArrayImages as ArrayImages
 from .images import grey_pictures as grey_pictures

@@ -22,7 +22,7 @@ from torch.utils.data import Dataset
 from ..checks import known, one_of
 from ..core import ArrayLike
 from ..containers import as_images
-from .folders import picture_endings, refuse_parts
+from .folders import is_picture, refuse_empty, refuse_parts, without_hidden
 from ..paths import present
 from ..samples import stratified_subset
 
@@ -111,7 +111,7 @@ def grey_pictures(
     ...     grey_pictures(d)
     True
     """
-    files = (p for p in Path(folder).glob('*/**/*') if p.suffix.lower() in picture_endings)
+    files = (p for p in Path(folder).glob('*/**/*') if is_picture(p))
     return all(map(_is_grey, files))
 
 def _opened_rgb(path): return open_picture(path).convert('RGB')
@@ -127,7 +127,7 @@ def load_images(
     limit:int|None=None, # Draw this many, see `stratified_subset`
     seed:int=0, # Seed of that draw
 ) -> Dataset: # Of `(image, class number)`
-    """Images in folders named after their classes
+    """Images in folders named after their classes; hidden folders and files, such as `.ipynb_checkpoints`, are left out
 
     Raises `ValueError` if `folder` is not there, if a class has no images, if it holds train and test in place of
     classes, or if `weights` are unknown
@@ -141,13 +141,13 @@ def load_images(
     >>> x.shape, y
     (torch.Size([3, 6, 8]), 0)
     """
-    import torchvision
+    from torchvision.datasets import ImageFolder
     present(folder, 'folder', 'folder')
     refuse_parts(folder)
-    try: data = torchvision.datasets.ImageFolder(folder, _preprocess(transform, weights), loader=_opened_rgb)
-    except FileNotFoundError as e:
-        raise ValueError(f'{folder} must hold one folder of images for each class: {e}') from None
-    return _finish(data, limit, seed)
+    refuse_empty(folder)
+    ready = _preprocess(transform, weights)
+    data = ImageFolder(folder, ready, loader=_opened_rgb, is_valid_file=is_picture, allow_empty=True)
+    return _finish(without_hidden(data), limit, seed)
 
 # %% ../../nbs/datasets/02_images.ipynb #1ddc5d0b
 class ArrayImages(Dataset):

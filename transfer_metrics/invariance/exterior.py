@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 import numpy as np
 import torch
-from ..datasets.folders import image_names, label_file, label_names, picture_endings
+from ..datasets.folders import image_names, is_picture, label_file, label_names
 from ..datasets.images import load_dataset, open_picture
 from .domains import Domain, class_numbers, stored_images
 from ..containers import as_images
@@ -68,8 +68,7 @@ def _load_npz(path, *, choose):
 # %% ../../nbs/invariance/18_exterior.ipynb #267888b8
 def _pictures(path):
     "The picture files in a folder"
-    files = [p for p in path.iterdir() if p.suffix.lower() in picture_endings]
-    return sorted(files)
+    return sorted(filter(is_picture, path.iterdir()))
 
 def _fitted(size):
     "From a PIL image to bytes, resized and cropped to `size`"

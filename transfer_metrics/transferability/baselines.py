@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from ..answers import fold_answers
+from ..cautions import of_accuracy
 from ..checks import enough, number, one_of, whole
 from ..core import ArrayLike, as_features, as_labels, chunks
 from ..folds import all_but, dealt, members, part_moments, sample_keys, standard
@@ -178,7 +179,7 @@ def _probe_credit(features, labels, *, folds=5, head='ridge', ridge=None, seed=0
     return _ridge_folds(x, y, len(classes), fold, ridge)
 
 @metric(unit='accuracy', range=(0, 1), source='[Alain & Bengio 2016](https://arxiv.org/abs/1610.01644)', baseline=True,
-    each=_probe_credit,
+    each=_probe_credit, caution=of_accuracy,
     question='How accurate is a linear head on samples that it has not seen?',
     cost='one pass and a matrix of features by features; with `head="logistic"`, a fit for each part',
     avoid='a class lies between others, unless `head="logistic"`, or the network is to be fine-tuned as a whole')

@@ -9,6 +9,7 @@ __all__ = ['credit', 'knn']
 
 # %% ../../nbs/transferability/21_knn.ipynb #22bd2500
 from torch import Tensor
+from ..cautions import of_accuracy
 from ..checks import enough, one_of, whole
 from ..core import ArrayLike, as_features, as_labels
 from ..linalg import power2
@@ -44,7 +45,7 @@ def _knn_credit(features, labels, *, k=5, distance='euclidean'):
     return credit(votes, y)
 
 @metric(unit='accuracy', range=(0, 1), source='[Fix & Hodges 1951](https://doi.org/10.2307/1403797)', baseline=True,
-    each=_knn_credit,
+    each=_knn_credit, caution=of_accuracy,
     question='Do the nearest other samples have the same class?',
     cost='the distances of all pairs of samples',
     avoid='features come in very different units, or there are too many samples for all pairs')
