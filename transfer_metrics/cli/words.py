@@ -196,10 +196,14 @@ def caution_lines(
     scores = scores.assign(caution=parts[0].str.removesuffix('; '), doubt=parts[2])
     kinds = scores.caution.str.partition(':')[0] # such as 'saturated'
     told = scores.caution!=''
+    alike:dict[tuple,list[str]] = {} # metrics of which the same is said
     for (k,kind),d in scores[told].groupby(['metric',kinds[told]], sort=False):
         example = f'; the numbers are those of {d.model.iloc[0]}' if d.caution.nunique()>1 else ''
         silent = '; not in the mean rank' if k in left_out else ''
-        verb = 'has' if kind=='no interval' else 'is'
-        yield f'{k} of {who(d)} {verb} {d.caution.iloc[0]}{example}{silent}'
+        key = who(d),kind,f'{d.caution.iloc[0]}{example}{silent}'
+        alike.setdefault(key, []).append(k)
+    for (models,kind,text),metrics in alike.items():
+        one,several = ('has','have') if kind=='no interval' else ('is','are')
+        yield f'{enumeration(metrics)} of {models} {one if len(metrics)==1 else several} {text}'
     for doubt,d in scores[scores.doubt!=''].groupby('doubt', sort=False):
         yield f'{", ".join(d.metric.unique())} of {who(d)}: {doubt}'
