@@ -202,8 +202,8 @@ def caution_lines(
         silent = '; not in the mean rank' if k in left_out else ''
         key = who(d),kind,f'{d.caution.iloc[0]}{example}{silent}'
         alike.setdefault(key, []).append(k)
-    for (models,kind,text),metrics in alike.items():
+    for (whose,kind,text),metrics in alike.items():
         one,several = ('has','have') if kind=='no interval' else ('is','are')
-        yield f'{enumeration(metrics)} of {models} {one if len(metrics)==1 else several} {text}'
+        yield f'{enumeration(metrics)} of {whose} {one if len(metrics)==1 else several} {text}'
     for doubt,d in scores[scores.doubt!=''].groupby('doubt', sort=False):
         yield f'{", ".join(d.metric.unique())} of {who(d)}: {doubt}'
