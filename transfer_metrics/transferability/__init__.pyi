@@ -41,6 +41,7 @@ from .turns import Booked as Booked
 from .turns import class_blocks as class_blocks
 from .turns import log_gamma_gap as log_gamma_gap
 from .turns import most_prior as most_prior
+from .turns import negligible as negligible
 from .turns import prior_and_start as prior_and_start
 from .turns import settle as settle
 from .turns import thinned as thinned

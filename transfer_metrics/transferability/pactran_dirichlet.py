@@ -13,7 +13,7 @@ from torch.special import digamma
 from ..checks import number, whole
 from ..core import ArrayLike, as_labels, as_probs
 from ..registry import metric
-from .turns import book, class_blocks, log_gamma_gap, most_prior
+from .turns import book, class_blocks, log_gamma_gap, most_prior, negligible
 from .turns import prior_and_start, settle, where_moved
 
 # %% ../../nbs/transferability/11_pactran_dirichlet.ipynb #ed29af62
@@ -46,12 +46,13 @@ def pactran_dirichlet(
     y,classes = as_labels(labels, n=n, of=probs, device=p.device)
     blocks = class_blocks(p, y, len(classes))
     a0,start = prior_and_start(blocks, y, alpha)
+    least = negligible(a0)
     def turn(blocks, state):
         a, = state
         of_all = a.sum(0, keepdim=True)
         each = where_moved(digamma, a, a0)
         overall = digamma(of_all)
-        q,_,fit = book(blocks, each-overall)
+        q,_,fit = book(blocks, each-overall, least=least)
         def value():
             moved = log_gamma_gap(a, a0, each).sum()
             along = log_gamma_gap(of_all, a0.sum(0, keepdim=True), overall).sum()

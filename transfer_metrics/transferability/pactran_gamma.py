@@ -14,7 +14,7 @@ from torch.special import digamma
 from ..checks import number, whole
 from ..core import ArrayLike, as_features, as_labels
 from ..registry import metric
-from .turns import book, class_blocks, log_gamma_gap, most_prior
+from .turns import book, class_blocks, log_gamma_gap, most_prior, negligible
 from .turns import prior_and_start, settle, where_moved
 
 # %% ../../nbs/transferability/24_pactran_gamma.ipynb #43492ce1
@@ -63,12 +63,13 @@ def pactran_gamma(
     blocks = class_blocks(x, y, len(classes))
     del x
     a0,start = prior_and_start(blocks, y, alpha)
+    least = negligible(a0)
     def turn(blocks, state):
         a,b = state
         e = where_moved(digamma, a, a0)
         log_b = b.log()
         sizes = a.sum(0)/b
-        q,shares,fit = book(blocks, e-log_b, sizes)
+        q,shares,fit = book(blocks, e-log_b, sizes, least=least)
         def value():
             moved = log_gamma_gap(a, a0, e).sum()
             scaled = alpha*log_b-sizes*(b-1)

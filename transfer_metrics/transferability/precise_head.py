@@ -130,7 +130,7 @@ def _price(data, p):
     "How many rounds of conjugate gradients take as long as the inverses"
     m = len(_axes(data, p))
     r = data.x.shape[1]
-    return m*m/(4*r)
+    return m*m/(4*max(r, 1))
 
 def _diagonal(data, p):
     "Diagonal of the second derivatives along axes of mean square 1, shape `[c, r+1]`"
@@ -228,12 +228,6 @@ def _decrement(at, d):
     square = -float((at.g*d).sum())
     return math.sqrt(square) if square>=0 else math.inf
 
-def _share(left, before, first):
-    "What a step may leave of the slope: less near the minimum, more where steps gain little"
-    near = math.sqrt(left/first)/2
-    slow = .3*left/before if before else 0.
-    return min(.5, max(1e-3, near, slow))
-
 def _bend(p):
     "Sum of p(1-p)"
     return float(p.sum()-p.square().sum())
@@ -257,7 +251,7 @@ def precise_head(
     before = 1.
     bend = _bend(at.p)
     for _ in range(max_iter):
-        share = _share(left, before, first)
+        share = min(.5, max(1e-3, math.sqrt(left/first)/2))
         d,rounds = _step(data, at, blocks, share)
         decrement = _decrement(at, d)
         new = _search(data, at, d)
