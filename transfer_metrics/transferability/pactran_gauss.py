@@ -85,7 +85,7 @@ def pactran_gauss(
     c = len(classes)
     x = principal(x).coordinates()
     price = c*sigma2/(2*lam*n)
-    tol_bend = 1e-10/max(1e-6, price) # so that the score moves by less than 1e-10
+    tol_bend = 1e-10/max(1e-6, price) # so that the score moves by about 1e-10
     f,p = _fitted(x, y, c, lam, tol_bend, max_iter)
     squares = 1+torch.linalg.vector_norm(x, dim=1).square()
     spread = (p*(1-p)).sum(1)
