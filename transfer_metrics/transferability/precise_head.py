@@ -77,7 +77,6 @@ def _slope(data, W, p):
     g /= len(p)
     return g.addcmul_(data.pen, W)
 
-
 # %% ../../nbs/transferability/17_precise_head.ipynb #c09bcff5
 def _curved(x, p, q, pen, n):
     "Product of the second derivatives with the direction `q`"
