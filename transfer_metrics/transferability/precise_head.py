@@ -232,7 +232,7 @@ def _bend(p):
     return float(p.sum()-p.square().sum())
 
 def precise_head(
-    x:Tensor, # Samples along their principal axes, centred, of size about 1, `float64`, shape `[n, r]`
+    x:Tensor, # Samples along their principal axes, centred, `float64`, shape `[n, r]`
     y:Tensor, # Class codes, integers in `[0, c)`, shape `[n]`
     c:int, # Number of classes
     *,
