@@ -1,247 +1,192 @@
-"What holds for every registered metric. A new one is tested as soon as its notebook is exported; a new kind of data argument needs a line in `inputs`"
-import math, warnings
+"What holds for every registered metric; an argument that no other metric has needs a line in `inputs`"
+import doctest
+import math
 from copy import deepcopy
 from importlib import import_module
-from types import FunctionType
+from pkgutil import walk_packages
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from transfer_metrics._modidx import d
-from transfer_metrics.registry import registry
+from fastcore.docments import docments
+import transfer_metrics as tm
 from transfer_metrics.learning_curves.curve import Curve
-from transfer_metrics.state import RowsState, state_of
+from transfer_metrics.registry import registry
+from transfer_metrics.state import State
 
-n,c_s,c_t,k = 60,5,4,6   # samples, source classes, target classes, features
+n,c_s,c_t = 60,5,4 # samples, source classes, target classes
 rng = np.random.default_rng(0)
 y = np.arange(n)%c_t
 z = np.where(rng.random(n)<.7, y, rng.integers(c_s, size=n))
 
-def simplex(classes, y): return .7*np.eye(classes)[y] + .3*rng.dirichlet(np.ones(classes), n)
+def probabilities(z): return .7*np.eye(c_s)[z]+.3*rng.dirichlet(np.ones(c_s), n)
+def means(z): return rng.normal(size=(n,6))+.7*np.eye(6)[z]
 
-# Kind and data of each argument. 'simplex' and 'real' arrays hold numbers, 'class' arrays labels: one entry or row a sample.
-# Arguments of any other kind (a curve, say) are passed on as they are. Beside `source_probs`, `source_labels` are 'column' numbers
-# of it, and what is of the source may have another number of samples than the rest.
+# Kind and data of each argument: 'probs' and 'real' are matrices with one row per sample, 'class' are labels
 inputs = dict(
-    probs=('simplex', simplex(c_s, z)), labels=('class', y), predicted=('class', z), features=('real', rng.normal(size=(n, k)) + .7*np.eye(k)[y]),
-    logits=('real', 2*np.eye(c_s)[z] + rng.normal(size=(n, c_s))), targets=('real', y + rng.normal(size=n)),
-    probs_t=('simplex', simplex(c_s, z)), source_probs=('simplex', simplex(c_s, z)),
-    source_features=('real', rng.normal(size=(n, k)) + .7*np.eye(k)[z]), source_labels=('class', z),
-    base=('curve', Curve([0,10,20,40], [.2,.5,.4,.8])), transfer=('curve', Curve([0,5,20,30], [.2,.3,.7,.85])),
-    curve=('curve', pd.DataFrame({'seed': [0,1]*4, 'samples': np.repeat([1,10,100,1000], 2), 'val_loss': [2.2,1.8,1.1,.9,.55,.45,.06,.04]})))
-kind = {a: o[0] for a,o in inputs.items()}
-data = {a: o[1] for a,o in inputs.items()}
-numbers,arrays = ('simplex','real'),('simplex','real','class','column')
+    probs=('probs',probabilities(z)), probs_t=('probs',probabilities(z)), source_probs=('probs',probabilities(z)),
+    features=('real',means(y)), source_features=('real',means(z)), logits=('real',2*np.eye(c_s)[z]+rng.normal(size=(n,c_s))),
+    labels=('class',y), predicted=('class',z), source_labels=('class',z),
+    base=('curve',Curve([0,10,20,40], [.2,.5,.4,.8])), transfer=('curve',Curve([0,5,20,30], [.2,.3,.7,.85])),
+    curve=('curve',pd.DataFrame(dict(seed=[0,1]*4, samples=np.repeat([1,10,100,1000], 2),
+                                     val_loss=[2.2,1.8,1.1,.9,.55,.45,.06,.04]))))
 
+pytestmark = pytest.mark.filterwarnings('ignore::transfer_metrics.registry.ScoreWarning') # few samples
 metrics = registry()
-def kind_of(name, arg): return 'column' if arg=='source_labels' and 'source_probs' in metrics[name].args else kind.get(arg)
-def pile(name, arg): return arg.startswith('source') and not {'source_probs','source_features'}.isdisjoint(metrics[name].args)
 each = pytest.mark.parametrize('name', metrics)
-def each_of(kinds): return pytest.mark.parametrize('name,arg', [(nm, a) for nm,m in metrics.items() for a in m.args if kind_of(nm, a) in kinds])
+devices = ['cpu','cuda'] if torch.cuda.is_available() else ['cpu']
 
-def given(name, **kw):
-    "A copy of the data of the metric `name` by argument, some replaced"
-    args = metrics[name].args
-    if unknown := [a for a in args if a not in inputs]: pytest.fail(f'no data for {unknown} of `{name}`: add a line to `inputs` in {__file__}')
-    return {a: deepcopy(data[a]) for a in args} | kw
+def data_of(name):
+    "A copy of the data of a metric, by argument"
+    return {a: deepcopy(inputs[a][1]) for a in metrics[name].args}
 
-def per_sample(name): return {a: x for a,x in given(name).items() if kind_of(name, a) in arrays}
+def arrays_of(name): return {a: x for a,x in data_of(name).items() if inputs[a][0]!='curve'}
 
-def value(name, **kw):
-    "The score of arguments that are small and degenerate: that it says little there is no error"
-    with warnings.catch_warnings():
-        warnings.filterwarnings('ignore', 'saturated: ', UserWarning)
-        return metrics[name].f(**given(name, **kw))
+def is_column(name, a): return a=='source_labels' and 'source_probs' in metrics[name].args # numbers its columns
 
-def agree(name, rel=1e-9, **kw): assert value(name, **kw)==pytest.approx(value(name), rel=rel, abs=rel)
+def value(name, **replaced): return metrics[name](**data_of(name)|replaced)
+
+def agrees(name, rel=1e-9, **replaced):
+    assert value(name, **replaced)==pytest.approx(value(name), rel=rel, abs=rel), replaced.keys()
+
+def within_range(name, v):
+    lo,hi = metrics[name].range
+    return lo-1e-9<=v<=hi+1e-9
 
 def refused(name, arg, x):
     with pytest.raises(ValueError, match=rf'\b{arg}\b'): value(name, **{arg: x})
 
-def decided(name, **kw):
-    "A finite number, or a `ValueError` that names an argument"
-    try: assert math.isfinite(value(name, **kw))
-    except ValueError as e: assert any(a in str(e) for a in metrics[name].args), e
-
-def test_registry_complete():
-    "The registry holds what carries the decorator, under its own name"
-    mods = [import_module(m) for m in d['syms']]
-    marked = {o.__name__: o.metric for m in mods for o in vars(m).values() if isinstance(o, FunctionType) and hasattr(o, 'metric')}
-    assert marked==metrics
-    assert all(m.name==nm==m.f.__name__ and m.f.metric is m for nm,m in metrics.items())
-
 @each
-def test_metadata(name):
+def test_facts(name):
     m = metrics[name]
-    lo,hi = m.range
-    assert lo<hi and isinstance(m.higher_is_better, bool) and m.unit.strip() and 'https://' in m.source
-    assert set(m.args)==set(given(name))=={*m.sources,*m.streams}
-    assert m.area in m.f.__module__.split('.')
+    assert m.range[0]<m.range[1] and 'https://' in m.source and m.question and m.cost
+    assert set(m.args)<=inputs.keys(), f'add {set(m.args)-inputs.keys()} to `inputs` in {__file__}'
+    assert not [k for k,text in docments(m.f).items() if not text], 'arguments and result need a comment'
+    assert '\n    >>> ' in m.f.__doc__ or '\n>>> ' in m.f.__doc__, 'the docstring needs an example'
+    assert getattr(tm, name) is m.f, 'run `python docs/stubs.py`'
 
 @each
 def test_value(name):
-    "A Python float within the stated range, the same each time"
-    v,(lo,hi) = value(name),metrics[name].range
-    assert type(v) is float and lo-1e-9<=v<=hi+1e-9
-    assert v==value(name)
+    "A Python float in the range, the same each time; inputs and global state stay as they are"
+    data = data_of(name)
+    state = repr([torch.get_rng_state().tolist(),np.random.get_state(),torch.get_default_dtype()]) # noqa: NPY002
+    v = metrics[name](**data)
+    assert type(v) is float and within_range(name, v) and v==value(name)
+    for a,x in arrays_of(name).items(): np.testing.assert_array_equal(data[a], x)
+    assert repr([torch.get_rng_state().tolist(),np.random.get_state(),torch.get_default_dtype()])==state # noqa: NPY002
+
+def as_pandas(x): return (pd.Series if x.ndim==1 else pd.DataFrame)(x, index=range(1000, 1000-len(x), -1))
+def as_tensor(x): return torch.from_numpy(x).requires_grad_(x.dtype.kind=='f')
+forms = dict(tensor=as_tensor, list=np.ndarray.tolist, pandas=as_pandas, fortran=np.asfortranarray, list_of_rows=list,
+             reversed=lambda x: x[::-1].copy()[::-1], **{k: lambda x,k=k: torch.from_numpy(x).to(k) for k in devices})
 
 @each
-def test_sample_order(name):
-    if name in ('nleep',): pytest.skip('starts from samples drawn by position: their order is part of the seed')
-    o = np.random.default_rng(1).permutation(n)
-    agree(name, **{a: x[o] for a,x in per_sample(name).items()})
-
-@each_of(['class'])
-def test_class_names(name, arg):
-    "What the classes are called, and how their names sort, does not matter"
-    x = given(name)[arg]
-    for names in ['fghabcde', [11, 100, 3, 42, 9, 5, 7, 2], [-1, 1<<40, 0, -7, 5, 2, 3, 4], [(1, 'b'), (0, 'b'), (1, 'a'), (2,), (3,), (4,), (5,), (6,)]]:
-        agree(name, **{arg: [names[i] for i in x]})
-    agree(name, **{arg: np.array(list('fghabcde'))[x]})
-    agree(name, **{arg: pd.Categorical.from_codes(x, list('fghabcde'))})
-
-def readonly(x):
-    x = x.copy()
-    x.flags.writeable = False
-    return x
-
-forms = dict(
-    torch=torch.from_numpy, list=np.ndarray.tolist, tuple=lambda x: tuple(x.tolist()), list_of_arrays=list, readonly=readonly,
-    pandas=lambda x: (pd.Series if x.ndim==1 else pd.DataFrame)(x, index=range(1000, 1000-len(x), -1)),
-    strided=lambda x: np.repeat(x, 2, axis=-1)[..., ::2], fortran=np.asfortranarray, reversed=lambda x: x[::-1].copy()[::-1],
-    big_endian=lambda x: x.astype(x.dtype.newbyteorder('>')), torch_strided=lambda x: torch.from_numpy(np.repeat(x, 2, axis=-1))[..., ::2],
-    cuda=lambda x: torch.from_numpy(x).cuda())
-
-@pytest.mark.parametrize('form', forms)
-@each_of(arrays)
-def test_kinds_of_array(name, arg, form):
-    "NumPy, torch, lists and pandas give one answer, whatever their memory layout"
-    if form=='cuda' and not torch.cuda.is_available(): pytest.skip('no CUDA device')
-    agree(name, **{arg: forms[form](given(name)[arg])})
+def test_kinds_of_array(name):
+    data = arrays_of(name)
+    for form in forms.values():
+        agrees(name, **{a: form(x) for a,x in data.items()})
+        for a,x in data.items(): agrees(name, **{a: form(x)})
 
 @each
-def test_all_tensors(name):
-    agree(name, **{a: torch.from_numpy(x) for a,x in per_sample(name).items()})
-    agree(name, **{a: torch.from_numpy(x).requires_grad_() if kind[a] in numbers else torch.from_numpy(x) for a,x in per_sample(name).items()})
+def test_precision(name):
+    for a,x in arrays_of(name).items():
+        if inputs[a][0]=='class':
+            for t in np.int8,np.uint64,np.float32: agrees(name, **{a: x.astype(t)})
+        else:
+            for t,rel in (torch.float32,1e-5),(torch.float16,1e-2): agrees(name, rel, **{a: torch.from_numpy(x).to(t)})
 
-@each_of(arrays)
-def test_precision(name, arg):
-    "float32 keeps five digits, float16 two; classes may be of any integer type"
-    x = given(name)[arg]
-    if kind_of(name, arg) in ('class','column'):
-        for t in np.int8,np.uint8,np.int16,np.int32,np.uint64,np.float32: agree(name, **{arg: x.astype(t)})
-        for t in torch.uint8,torch.int16,torch.int32: agree(name, **{arg: torch.from_numpy(x).to(t)})
-    else:
-        for t,rel in ('float32',1e-5),('float16',1e-2):
-            agree(name, rel, **{arg: x.astype(t)})
-            agree(name, rel, **{arg: torch.from_numpy(x).to(getattr(torch, t))})
-
-@pytest.mark.parametrize('dtype', ['float64', 'float32'])
 @each
-def test_inputs_unchanged(name, dtype):
-    xs = {a: x.astype(dtype) if kind[a] in numbers else x.copy() for a,x in per_sample(name).items()}
-    before = {a: x.copy() for a,x in xs.items()}
-    value(name, **xs)
-    value(name, **{a: torch.from_numpy(x) for a,x in xs.items()})
-    for a in xs: np.testing.assert_array_equal(xs[a], before[a])
+def test_order_of_samples(name):
+    if 'seed' in metrics[name].options: pytest.skip('the order belongs to the seed')
+    order = np.random.default_rng(1).permutation(n)
+    agrees(name, **{a: x[order] for a,x in arrays_of(name).items()})
 
-@each_of(arrays)
-def test_refuses(name, arg):
-    "Empty, of a wrong rank, of another length, not a number, not probabilities: an error that names the argument"
-    x = given(name)[arg]
-    refused(name, arg, x[:0])
-    for bad in x[0],x[None,None],None: refused(name, arg, bad)
-    if kind_of(name, arg) in ('class','column'): refused(name, arg, x[:,None])
-    elif x.ndim==2: refused(name, arg, x[:,0])
-    for bad in (np.nan, np.inf, -np.inf) if kind[arg] in numbers else (np.nan,):
-        b = x.astype(float)
-        b[n//2] = bad
-        refused(name, arg, b)
-    if kind[arg] in numbers: refused(name, arg, np.full(x.shape, 'a'))
-    if kind[arg]=='simplex':
-        for bad in np.log(x),2*x,x-x.mean(1, keepdims=True)+1/x.shape[1]-.5*np.eye(x.shape[1])[0]: refused(name, arg, bad)
-    if kind_of(name, arg)=='column':
-        for bad in x-1,x+1,x+.5,np.array(list('fghabcde'))[x]: refused(name, arg, bad)
+@each
+def test_class_names(name):
+    "Any hashable values, in any order"
+    for a,x in arrays_of(name).items():
+        if inputs[a][0]!='class' or is_column(name, a): continue
+        for names in 'fghab',[11,100,3,42,9],[-1,1<<40,0,-7,5],[(1,'b'),(0,'b'),(1,'a'),(2,),(3,)]:
+            agrees(name, **{a: [names[i] for i in x]})
+        agrees(name, **{a: np.array(list('fghab'))[x]})
+        agrees(name, **{a: pd.Series(pd.Categorical.from_codes(x, list('fghab')))})
 
-@each_of(arrays)
-def test_refuses_other_length(name, arg):
-    args = {a: x for a,x in per_sample(name).items() if pile(name, a)==pile(name, arg)}
-    if len(args)==1: pytest.skip('one argument')
-    with pytest.raises(ValueError, match='|'.join(rf'\b{a}\b' for a in args)): value(name, **{arg: args[arg][:-1]})
+@each
+def test_another_order_of_the_index(name):
+    data = arrays_of(name)
+    if 'labels' not in data or len(data)<2 or len(data)<len(metrics[name].args): pytest.skip('no samples with labels')
+    a = [k for k in data if k!='labels' and not k.startswith('source')][0]
+    with pytest.raises(ValueError, match='labels'): value(name, **{a: as_pandas(data[a]), 'labels': as_pandas(y)[::-1]})
+
+@each
+def test_refuses(name):
+    "What cannot be meant, with an error that names the argument"
+    data = arrays_of(name)
+    for a,x in data.items():
+        kind = inputs[a][0]
+        for bad in x[:0],x[None,None],None,x[0]: refused(name, a, bad)
+        missing = x.astype(float)
+        missing[n//2] = math.nan
+        refused(name, a, missing)
+        refused(name, a, x[:,None] if kind=='class' else x[:,0])
+        if kind!='class':
+            refused(name, a, np.full(x.shape, 'a'))
+            refused(name, a, np.where(np.arange(n)[:,None]==7, math.inf, x))
+        if kind=='probs':
+            for bad in np.log(x),2*x,x-.5*np.eye(c_s)[0]+.1: refused(name, a, bad)
+        if is_column(name, a):
+            for bad in x-1,x+1,x+.5,np.array(list('fghab'))[x]: refused(name, a, bad)
+        together = [k for k in data if k.startswith('source')==a.startswith('source')]
+        if len(together)>1:
+            with pytest.raises(ValueError, match='|'.join(together)): value(name, **{a: x[:-1]})
 
 def degenerate(name):
-    "One class, one sample, constant or repeated columns"
-    xs = per_sample(name)
-    for a,x in xs.items():
-        if kind_of(name, a) in ('class','column'): yield {a: np.zeros_like(x)}
-        elif kind[a]=='simplex': yield {a: np.ones((n, 1))}; yield {a: np.eye(x.shape[1])[z]}
-        else: yield {a: np.zeros_like(x)}; yield {a: np.ones_like(x)}; yield {a: np.concatenate([x, x], -1) if x.ndim==2 else x}
-    yield {a: x[:1] for a,x in xs.items()}
-    yield {a: x[:2] for a,x in xs.items()}
-    yield {a: np.arange(n) if kind_of(name, a) in ('class','column') else x for a,x in xs.items()}
+    "Constant and repeated columns, one class, few samples, a class per sample, tiny, huge and tied numbers"
+    data = arrays_of(name)
+    for a,x in data.items():
+        if inputs[a][0]=='class': yield {a: np.zeros_like(x)}
+        elif inputs[a][0]=='probs': yield from ({a: o} for o in (np.full((n,c_s), 1/c_s),np.eye(c_s)[z],np.eye(c_s)[0*z]))
+        else: yield from ({a: o} for o in (np.zeros_like(x),np.ones_like(x),np.c_[x,x],x*1e-50,x*1e50,x+1e6))
+    for k in 1,2: yield {a: x[:k] for a,x in data.items()}
+    yield {a: np.arange(n) if inputs[a][0]=='class' and not is_column(name, a) else x for a,x in data.items()}
+    for seed in range(8):
+        r = np.random.default_rng(seed)
+        rows = r.integers(n, size=r.integers(2, 9))
+        yield {a: np.round(x[rows]) if inputs[a][0]=='real' else x[rows] for a,x in data.items()}
 
 @each
 def test_degenerate(name):
-    "A finite number or an error, never NaN"
-    for xs in degenerate(name): decided(name, **xs)
-
-def in_pieces(name, xs, seed, **source):
-    "The value if the samples are cut into pieces; if the state holds sums, also shuffled and merged in any order"
-    r,k = np.random.default_rng(seed),min(4, *map(len, xs.values())) if xs else 1
-    sums = not isinstance(state_of(name, **source), RowsState)
-    order = r.permutation(len(next(iter(xs.values())))) if sums else slice(None)
-    cut = {a: np.array_split(x[order], k) for a,x in xs.items()}
-    pieces = [state_of(name, **source).update(*(cut[a][i] for a in xs)) for i in range(k)]
-    states = [state_of(name, **source), *pieces]
-    while len(states)>1:
-        i = int(r.integers(len(states)-1))
-        a,b = states[i],states.pop(i+1)
-        states[i] = b.merge(a) if sums and r.random()<.5 else a.merge(b)
-    return states[0].value()
+    "A number in the range, not NaN, or an error that names an argument"
+    for replaced in degenerate(name):
+        try: assert within_range(name, value(name, **replaced)), replaced
+        except ValueError as e: assert any(a in str(e) for a in metrics[name].args), e
 
 @each
-def test_in_pieces(name):
-    "A state that was put together from pieces has the value of all samples, of degenerate ones too; what is refused at once is refused in pieces"
-    if metrics[name].of_curves:
-        with pytest.raises(ValueError, match='computed from learning curves'): state_of(name)
+def test_in_parts(name):
+    "A state of parts, merged in any order, has the value of all samples; with the source given once too"
+    m,data = metrics[name],arrays_of(name)
+    if len(data)<len(m.args):
+        with pytest.raises(ValueError, match='learning curves'): State(name)
         return
-    for more in [{}, *degenerate(name)]:
-        xs = per_sample(name)|more
-        try: v = value(name, **xs)
-        except ValueError:
-            with pytest.raises(ValueError): in_pieces(name, xs, 0)
-            continue
-        for seed in range(3): assert in_pieces(name, xs, seed)==pytest.approx(v, rel=1e-8, abs=1e-8)
+    source = {a: data.pop(a) for a in list(data) if a.startswith('source')}
+    for bound in source,{}:
+        if not bound: data = source|data
+        parts = [State(name, **bound) for _ in range(3)]
+        for i,rows in enumerate(np.array_split(np.arange(n), 6)): parts[i//2].update(*(data[a][rows] for a in parts[0].args))
+        for i,j,k in ((0,1,2),) if 'seed' in m.options else ((0,1,2),(2,0,1)):
+            merged = State(name, **bound)+parts[i]+(parts[j]+parts[k])
+            assert merged.value()==pytest.approx(value(name), rel=1e-9, abs=1e-9)
 
-def size(state): return sum(len(o) if isinstance(o, torch.Tensor) and o.ndim else 1 for v in state.data().values() for o in (v if isinstance(v, list) else [v]))
+def test_public_names():
+    "Every public name is found, and functions and classes have help"
+    for name in tm.__all__:
+        o = getattr(tm, name)
+        assert isinstance(o, type(tm)) or o.__doc__, name
+    for name in 'leep','score_models','Curve': assert 'Parameters\n---' in getattr(tm, name).__doc__
 
-@pytest.mark.parametrize('name', [k for k,m in metrics.items() if m.sources])
-def test_source_bound(name):
-    "With the source given once the target alone comes in pieces, for the same value; a state of sums does not grow"
-    m,xs = metrics[name],per_sample(name)
-    source = {a: xs.pop(a) for a in m.sources}
-    for seed in range(3): assert in_pieces(name, xs, seed, **source)==pytest.approx(value(name), rel=1e-9, abs=1e-9)
-    with pytest.raises(ValueError, match='together'): state_of(name, **{m.sources[0]: source[m.sources[0]]})
-    if not m.state: return
-    state = state_of(name, **source).update(*xs.values())
-    before = size(state)
-    for _ in range(3): state.update(*xs.values())
-    assert size(state)==before<10
+modules = [m.name for m in walk_packages(tm.__path__, 'transfer_metrics.') if '._' not in m.name]
 
-def test_report_from_states():
-    "Every row of the label-free report about the images as they are is the value of a state, batch by batch"
-    from transfer_metrics.invariance.report import label_free_report
-    images = torch.from_numpy(np.random.default_rng(2).normal(size=(40,1,4,4))).float()
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, c_s)).eval()
-    with torch.no_grad(): logits = model(images).double()
-    seen = dict(logits=logits, probs=logits.softmax(1))
-    source = dict(source_probs=data['source_probs'], source_labels=z)
-    plain = {k: (m,{}) for k,m in registry('invariance').items() if set(m.streams)<=set(seen)} | {'atc_entropy': (metrics['atc'],{'score': 'entropy'})}
-    report = label_free_report(model, images, source=tuple(source.values()), batch_size=16, progress=False).set_index('metric')
-    assert len(plain)==8
-    for k,(m,options) in plain.items():
-        state = state_of(m, **options, **{a: source[a] for a in m.sources})
-        for i in torch.arange(40).split(16): state.update(*(seen[a][i] for a in m.streams))
-        assert state.value()==pytest.approx(report.value[k], rel=1e-9, abs=1e-9)
-        assert (m.unit,m.higher_is_better)==tuple(report.loc[k, ['unit','higher_is_better']])
+@pytest.mark.parametrize('name', modules)
+def test_examples(name):
+    "The examples in docstrings run"
+    assert not doctest.testmod(import_module(name), extraglobs={'tm': tm}).failed

@@ -1,69 +1,144 @@
-"`as_metric` over real processes that talk by gloo: uneven shares, classes that only one has met, a process without samples"
+"The recipes for several processes, each with two: torchrun, shards, pools, Dask and Ray. What is killed loses only itself"
 import json
-import warnings
-from datetime import timedelta
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import torch.distributed as dist
-import torch.multiprocessing as mp
-from transfer_metrics import distributed
-from transfer_metrics.registry import registry
+from torch import nn
+import transfer_metrics as tm
+from transfer_metrics.distributed import RayExecutor, merge
 
-pytest.importorskip('torchmetrics')
-pytestmark = pytest.mark.skipif(not dist.is_available() or not dist.is_gloo_available(), reason='no gloo')
+rng = np.random.default_rng(0)
+x,y = torch.from_numpy(rng.normal(size=(201,8))),np.sort(np.arange(201)%4) # the second process has classes that the first has not
 
-n,c,d = 90,4,5
-r = np.random.default_rng(0)
-y = np.sort(np.arange(n)%c)                                      # process 1 has classes that process 0 never meets
-p,q = (.7*np.eye(c+1)[np.where(r.random(n)<.7, y, r.integers(0, c+1, n))]+.3*r.dirichlet(np.ones(c+1), n) for _ in range(2))
-data = dict(features=r.normal(size=(n, d))+y[:,None]+1e3, labels=np.array(['wren','crow','tit','owl'])[y], probs=p, probs_t=q, logits=np.log(p), predicted=p.argmax(1))
-shares = {'uneven': (np.arange(30), np.arange(30, n)), 'one without': (np.arange(0), np.arange(n)), 'other without': (np.arange(n), np.arange(0))}
-names = [k for k,m in registry().items() if set(m.args)<=set(data) and (m.state or k in ('sfda','pactran_dirichlet'))]
+def net(seed=0):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 5)).double()
 
-def given(name, i): return [data[a][i] for a in registry()[name].args]
+class Killer(nn.Module):
+    "Kills the process that runs it, unless that is the parent"
+    def __init__(self, parent):
+        super().__init__()
+        self.parent,self.net = parent,net()
+    def forward(self, x):
+        if os.getpid()!=self.parent: os.kill(os.getpid(), signal.SIGKILL)
+        return self.net(x)
 
-def process(rank, folder):
-    "What one of two processes computes: for each way to share, each metric over all, alone again after more batches, and as a collection"
-    from torchmetrics import MetricCollection
-    from transfer_metrics.torchmetrics import as_metric
-    warnings.simplefilter('ignore')                              # torchmetrics warns a process without samples
-    torch.set_num_threads(1)
-    dist.init_process_group('gloo', init_method=f'file://{folder}/meeting', rank=rank, world_size=2, timeout=timedelta(seconds=90))
-    found = {}
-    for how,parts in shares.items():
-        mine = parts[rank]
-        scores = {k: as_metric(k) for k in names}
-        for k,m in scores.items():
-            for i in np.array_split(mine, 3) if len(mine) else []: m.update(*given(k, i))
-            found[how,k] = float(m.compute())
-            m.update(*given(k, mine if len(mine) else np.arange(5)))   # its own sums are back, and grow
-            found[how,k,'more'] = float(m.compute())
-    together = MetricCollection([as_metric(k) for k in ('leep','h_score','logme','lfc','sfda')])
-    for i in np.array_split(shares['uneven'][rank], 4): together.update(**{a: x[i] for a,x in data.items()})
-    found |= {('collection',k): float(v) for k,v in together.compute().items()}
-    dist.destroy_process_group()
-    Path(folder, f'{rank}.json').write_text(json.dumps({' '.join(k): v for k,v in found.items()}))
+def python(*args):
+    env = os.environ|{'OMP_NUM_THREADS': '1'}
+    return subprocess.run([sys.executable, *map(str, args)], capture_output=True, text=True, timeout=240, env=env)
 
-def test_equals_one_process(tmp_path):
-    "One test, so that the processes start once"
-    mp.spawn(process, (str(tmp_path),), nprocs=2)
-    whole,expected = np.arange(n),{}
-    for how,parts in shares.items():
-        twice = np.concatenate([i for s in parts for i in (s, s if len(s) else np.arange(5))])
-        for k in names: expected |= {f'{how} {k}': registry()[k].f(*given(k, whole)), f'{how} {k} more': registry()[k].f(*given(k, twice))}
-    expected |= {f'collection {k}': registry()[k].f(*given(k, whole)) for k in ('leep','h_score','logme','lfc','sfda')}
-    assert len(names)>10
-    for rank in range(2): assert json.loads((tmp_path/f'{rank}.json').read_text())==pytest.approx(expected, rel=1e-8)
+job = f'''
+import json, os, signal, sys, warnings
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from datetime import timedelta
+import numpy as np, torch.distributed as dist
+from torchmetrics import MetricCollection
+from test_distributed import net, x, y
+import transfer_metrics as tm
+from transfer_metrics.distributed import torchrun_outputs
+from transfer_metrics.state import State
+folder = sys.argv[1]
+warnings.simplefilter('ignore')
+dist.init_process_group('gloo', timeout=timedelta(seconds=60))
+rank,found = dist.get_rank(),{{}}
+out = torchrun_outputs(net(), (x,y), batch_size=16, progress=False)
+assert (out.labels==y).all()
+np.save(f'{{folder}}/features{{rank}}.npy', out.features)
+mine = slice(0, 60) if rank==0 else slice(60, 201)
+given = dict(features=out.features[mine], labels=y[mine], probs=out.probs[mine])
+for k in 'h_score','leep':
+    states,state,score = [None]*2,State(k),tm.as_metric(k)
+    dist.all_gather_object(states, state.update(*(given[a] for a in state.args)))
+    found[f'state {{k}}'] = (states[0]+states[1]).value()
+    for i in range(0, 150, 50):
+        if len(y[mine][i:i+50]): score.update(*(given[a][i:i+50] for a in state.args))
+    found[f'metric {{k}}'] = float(score.compute())
+alone = tm.as_metric('h_score')
+if rank: alone.update(out.features, y)
+found['alone h_score'] = float(alone.compute()) # a process without samples
+both = MetricCollection([tm.as_metric(k) for k in ('h_score','leep','logme')])
+both.update(**given)
+found |= {{f'collection {{k}}': float(v) for k,v in both.compute().items()}}
+try: torchrun_outputs(net(), (x.log() if rank else x,y), progress=False) # NaN in one process
+except ValueError as e: found['error'] = str(e)
+with open(f'{{folder}}/{{rank}}.json', 'w') as f: json.dump(found, f)
+dist.barrier()
+if rank: os.kill(os.getpid(), signal.SIGKILL)
+dist.barrier()
+'''
 
-@pytest.mark.parametrize('theirs,said', [('no file','no file'), ('no space','process 0: ValueError: no file; process 1: ValueError: no space'),
-    (None,'process 0: ValueError: no file')])
-def test_what_fails_alike_is_said_once(theirs, said, monkeypatch):
-    "A model that fails in one process has failed in all; the numbers of the processes are told where they differ"
-    def gather(ours):
-        named = str(ours['error']).startswith('ValueError') # as `agree` says it
-        return [ours, dict(error=f'ValueError: {theirs}' if theirs and named else theirs)]
-    monkeypatch.setattr(distributed, 'gather', gather)
-    found = distributed.agreed({'net': ValueError('no file')})
-    assert str(found['net'])==said
+def test_torchrun(tmp_path):
+    "Outputs, states and torchmetrics of two processes are those of one; an error is raised in both; a kill ends the job"
+    (tmp_path/'job.py').write_text(job)
+    done = python('-m', 'torch.distributed.run', '--nproc-per-node=2', tmp_path/'job.py', tmp_path)
+    assert done.returncode and 'SIGKILL' in done.stderr, done.stderr
+    out = tm.outputs(net(), (x,y), batch_size=16, progress=False)
+    for rank in 0,1:
+        np.testing.assert_array_equal(np.load(tmp_path/f'features{rank}.npy'), out.features)
+        found = json.loads((tmp_path/f'{rank}.json').read_text())
+        assert 'process 1: ValueError' in found.pop('error')
+        for k,v in found.items():
+            name = k.split()[1]
+            assert v==pytest.approx(tm.registry()[name](out.probs if name=='leep' else out.features, y), rel=1e-9), k
+
+killed = f'''
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_distributed import Killer, tm, x, y
+tm.outputs(Killer(0), (x,y), shard=1, of=2, progress=False).save(sys.argv[1])
+'''
+
+def test_killed_shard(tmp_path):
+    "Only its own part is computed again; merged, the shards are the outputs of one process, bit for bit"
+    def part(**shard): return tm.outputs(net(), (x,y), batch_size=16, progress=False, **shard)
+    part(shard=0, of=2).save(tmp_path/'0')
+    assert python('-c', killed, tmp_path/'1').returncode==-signal.SIGKILL and not (tmp_path/'1').exists()
+    part(shard=1, of=2).save(tmp_path/'1')
+    merged = merge([tmp_path/'0',tmp_path/'1'])
+    for k,v in part().arrays().items(): np.testing.assert_array_equal(getattr(merged, k), v)
+    assert merged.taken==part().taken
+
+@contextmanager
+def pool():
+    with ProcessPoolExecutor(2, mp_context=get_context('spawn')) as executor: yield executor
+
+@contextmanager
+def dask():
+    pytest.importorskip('dask')
+    distributed = pytest.importorskip('distributed')
+    import dask
+    with dask.config.set({'distributed.scheduler.allowed-failures': 0, 'distributed.comm.timeouts.connect': '120s'}), \
+         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster, \
+         distributed.Client(cluster) as client: yield client.get_executor()
+
+@contextmanager
+def ray():
+    ray = pytest.importorskip('ray')
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level='error')
+    try: yield RayExecutor()
+    finally: ray.shutdown()
+
+@pytest.mark.filterwarnings('default')
+@pytest.mark.parametrize('start', [pool,dask,ray])
+def test_executors(start, tmp_path, monkeypatch):
+    "Scores as in one process; a model that kills its worker does not lose those that are stored"
+    monkeypatch.setenv('PYTHONPATH', os.pathsep.join([str(Path(__file__).parent),*sys.path]))
+    score = partial(tm.score_models, data=(x,y), metrics='h_score,leep', progress=False)
+    models = {f'net {i}': net(i) for i in range(3)}
+    here = score(models)
+    with start() as executor:
+        there = score(models, executor=executor)
+        assert there[['model','metric','value']].equals(here[['model','metric','value']]) and not there.error.any()
+        try: score(models|dict(killer=Killer(os.getpid())), executor=executor, store=tmp_path)
+        except Exception as e: assert 'ill' in f'{type(e).__name__} {e}' or 'erminated' in str(e) or 'died' in str(e), e
+    again = score(models, store=tmp_path)
+    assert again[['model','metric','value']].equals(here[['model','metric','value']])

@@ -1,5 +1,4 @@
-"`python -m transfer_metrics` is the command `transfer-metrics`, where no folder of commands is on the path"
-import sys
-from .cli import run
+"`python -m transfer_metrics` is the command `transfer-metrics`"
+from transfer_metrics.cli.main import main
 
-if __name__=='__main__': sys.exit(run())
+if __name__=="__main__": main()

@@ -69,7 +69,7 @@ def chunks(
 def as_probs(
     x:ArrayLike, # Probabilities, shape `[n, c]`; each row adds up to 1
     name:str='probs', # Name in error messages
-    tol:float=1e-3, # Largest difference of a sum from 1; larger for 16 bits
+    tol:float=1e-3, # Largest difference of a row sum from 1; larger for 16 bits
 ) -> Tensor: # Shape `[n, c]`; 16 bits become `float64`, with rows that add up to 1
     "`x` as a matrix of probabilities"
     p = as_tensor(x, name)
@@ -89,7 +89,7 @@ def as_probs(
 
 def like(
     t:Tensor, # One entry or row per sample
-    x:ArrayLike, # The argument of the user
+    x:ArrayLike, # The argument that the user passed
 ) -> ArrayLike: # A tensor, a NumPy array, or a pandas object with the index of `x`
     "`t` as the same type of array as `x`"
     if isinstance(x, Tensor): return t.to(x.device)
@@ -97,7 +97,7 @@ def like(
     if not isinstance(x, (pd.Series,pd.DataFrame)): return a
     return pd.Series(a, x.index) if a.ndim==1 else pd.DataFrame(a, x.index)
 
-# %% ../nbs/00_arrays.ipynb #893cef43
+# %% ../nbs/00_arrays.ipynb #18566af5
 def as_labels(
     labels:ArrayLike, # One hashable label per sample, shape `[n]`
     n:int|None=None, # Number of samples, if known
@@ -111,26 +111,28 @@ def as_labels(
     if isinstance(labels, pandas) and isinstance(of, pandas) and not labels.index.equals(of.index):
         a,b = labels.index,of.index
         if len(a)==len(b) and a.is_unique and b.is_unique and a.isin(b).all():
-            raise ValueError(f'`{name}` must be in the order of the samples, got another order of the index; '
+            raise ValueError(f'`{name}` must be in the order of the samples, got an index in another order; '
                              f'use {name}.loc[samples.index], or arrays')
-    if isinstance(labels, Tensor): labels = (labels.float() if labels.dtype==torch.bfloat16 else labels).detach().cpu().numpy()
+    if isinstance(labels, Tensor):
+        labels = (labels.float() if labels.dtype==torch.bfloat16 else labels).detach().cpu().numpy()
     if isinstance(labels, (list,tuple)):
-        labels = pd.Series([o.item() if isinstance(o, Tensor) and not o.ndim else o for o in labels], dtype=None if len(labels) else object)
+        labels = [o.item() if isinstance(o, Tensor) and not o.ndim else o for o in labels]
+        labels = pd.Series(labels, dtype=None if labels else object)
     shape = np.shape(labels)
     if len(shape)!=1:
         hint = {2: f'; for one column use {name}.squeeze(), for one-hot rows {name}.argmax(1)'}.get(len(shape), '')
         raise ValueError(f'`{name}` must have one label per sample, shape [n], got the shape {shape}{hint}')
-    if n is not None and shape[0]!=n: raise ValueError(f'`{name}` must be one label for each of the {n} samples, got {shape[0]}')
+    if n not in (None,shape[0]): raise ValueError(f'`{name}` must be one label for each of the {n} samples, got {shape[0]}')
     if not shape[0]: raise ValueError(f'`{name}` must have at least one label, got none')
     try: codes,classes = pd.factorize(labels)
     except TypeError as e: raise ValueError(f'`{name}` must be hashable: {e}') from None
     if (codes<0).any(): raise ValueError(f'`{name}` must not be missing, first at position {int((codes<0).argmax())}')
     classes = np.asarray(classes)
     if classes.dtype.kind=='f' and len(classes)>max(shape[0]/2, 10) and (classes%1!=0).any():
-        raise ValueError(f'`{name}` must be classes, got {len(classes)} different decimal numbers for {shape[0]} samples')
+        raise ValueError(f'`{name}` must be classes, got {len(classes)} decimal numbers for {shape[0]} samples')
     return torch.from_numpy(codes).long().to(device),classes
 
-# %% ../nbs/00_arrays.ipynb #e6f4789e
+# %% ../nbs/00_arrays.ipynb #5001c23b
 def one_of(
     x:Any, # The argument
     name:str, # Its name
@@ -164,7 +166,8 @@ def whole(
     hi:float=math.inf, # Upper limit
 ) -> int: # The same number
     "Raise a `ValueError` unless `x` is a whole number within limits"
-    if isinstance(x, Real) and not isinstance(x, (bool,np.bool_)) and math.isfinite(x) and x==int(x) and lo<=x<=hi: return int(x)
+    if isinstance(x, Real) and not isinstance(x, (bool,np.bool_)) and math.isfinite(x):
+        if x==int(x) and lo<=x<=hi: return int(x)
     span = '' if lo==-math.inf else f' of at least {lo:g}' if hi==math.inf else f' from {lo:g} to {hi:g}'
     raise ValueError(f'`{name}` must be a whole number{span}, got {x!r}')
 
@@ -175,7 +178,7 @@ def columns(
 ) -> pd.DataFrame: # `frame`
     "Raise a `ValueError` unless `frame` is a DataFrame with these columns"
     if not isinstance(frame, pd.DataFrame):
-        raise ValueError(f'`{name}` must be a DataFrame with the columns {", ".join(needed)}, got {type(frame).__name__}')
+        raise ValueError(f'`{name}` must be a DataFrame with columns {", ".join(needed)}, got {type(frame).__name__}')
     missing = [k for k in needed if k not in frame]
     if missing: raise ValueError(f'`{name}` must have the columns {", ".join(needed)}; {", ".join(missing)} is missing')
     return frame

@@ -26,13 +26,13 @@ class Moments:
     def __init__(self,
         n:int, # Number of samples
         mean:Tensor, # Mean of all samples, shape `[d]`
-        scatter:Tensor, # $\\sum_i (x_i-\\bar x)(x_i-\\bar x)^\\top$, shape `[d, d]`
+        scatter:Tensor, # $\sum_i (x_i-\bar x)(x_i-\bar x)^\top$, shape `[d, d]`
         counts:Tensor, # Number of samples per class, or sum of the squares of each target, shape `[c]`
         sums:Tensor, # Sum of the samples per class, or weighted by each target, shape `[c, d]`
-        q3:Tensor, # $\\sum_i |x_i-\\bar x|^2 (x_i-\\bar x)$, shape `[d]`
-        q4:Tensor, # $\\sum_i |x_i-\\bar x|^4$
+        q3:Tensor, # $\sum_i |x_i-\bar x|^2 (x_i-\bar x)$, shape `[d]`
+        q4:Tensor, # $\sum_i |x_i-\bar x|^4$
         classes=(), # The classes, `c` of them; empty for targets that are numbers
-        d:int|None=None, # Number of features before `compact`; `None`: that of `mean`
+        d:int|None=None, # Number of features before `compact`; `None`: the length of `mean`
     ):
         self.n,self.mean,self.scatter,self.counts,self.sums = n,mean,scatter,counts,sums
         self.q3,self.q4,self.classes,self.d = q3,q4,list(classes),d or len(mean)
@@ -95,7 +95,7 @@ class Moments:
 def moments(
     features:ArrayLike, # Finite features, shape `[n, d]`
     labels:ArrayLike, # Labels, any hashable values, shape `[n]`
-) -> Moments: # They add up over batches and processes
+) -> Moments: # Moments of batches and processes can be added
     "Moments of labelled features"
     x = as_matrix(features)
     y,classes = as_labels(labels, len(x), of=features, device=x.device)

@@ -16,25 +16,3 @@ document.addEventListener('DOMContentLoaded', () => {
   const {top, bottom} = here.getBoundingClientRect(), frame = box.getBoundingClientRect()
   if (top < frame.top || bottom > frame.bottom) box.scrollBy({top: top - frame.top - frame.height / 2, behavior: 'instant'})
 })
-
-// An option such as --store stays on one line
-document.addEventListener('DOMContentLoaded', () => {
-  for (const word of document.querySelectorAll('code.literal .pre')) if (word.textContent.length <= 24) word.style.whiteSpace = 'nowrap'
-})
-
-// A line ends behind the mark that follows a formula, not before it
-const opening = /[(\[“‘]+$/, closing = /^[.,;:!?)\]”’%]+/
-const cut = (text, at) => text && text.nodeType === Node.TEXT_NODE && at.exec(text.data)
-document.addEventListener('DOMContentLoaded', () => {
-  for (const formula of document.querySelectorAll('span.math')) {
-    const before = cut(formula.previousSibling, opening), after = cut(formula.nextSibling, closing)
-    if (!before && !after) continue
-    const whole = document.createElement('span')
-    whole.className = 'with-mark'
-    const ahead = before && formula.previousSibling.splitText(before.index)
-    if (after) formula.nextSibling.splitText(after[0].length)
-    const behind = after && formula.nextSibling
-    formula.before(whole)
-    whole.append(...[ahead, formula, behind].filter(Boolean))
-  }
-})

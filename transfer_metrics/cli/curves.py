@@ -1,4 +1,4 @@
-"""What did transfer save? Learning curves in one or two files to the answer, a table with intervals, and a picture
+"""How much data does transfer save? Two learning curves from a table
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/cli/curves.html.md"""
 
@@ -7,162 +7,36 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/curves.html.md"""
 # %% auto #0
 __all__ = ['curves']
 
-# %% ../../nbs/cli/04_curves.ipynb #a533385a
-import math
-from functools import partial
-from shlex import quote
-from types import SimpleNamespace
-from typing import Any
-from fastcore.meta import delegates
-from ..checks import number, one_of
-from .answers import Answer
-from .common import as_given, command, names_in
-from .curve_tables import Pair, check_roles, curve_formats, curve_pair, read_sides
-from .amounts import check_resamples
-from .inputs import check_file, metric_args
-from .spreadsheets import read_table
-from .savings import saving_words
-from .words import estimate_text
-from ..phrases import amount
+# %% ../../nbs/cli/04_curves.ipynb #82c74451
+from typing import Annotated, Optional
+import typer
+from .main import Seed, command, option
 
-# %% ../../nbs/cli/04_curves.ipynb #d27f3a22
-def _found(curves, names):
-    "What the data hold"
-    sides = [f'{name}: {amount(len(c.runs), "run")}, n {c.n[0]:g} to {c.n[-1]:g}'
-        for name,c in zip(names, curves, strict=True)]
-    return f'Without transfer {sides[0]}; with transfer {sides[1]}'
-
-def _common_reasons(table):
-    "The reasons that are given in every row, to be said once below the table; and those of each row without them"
-    reasons = [o.split('; ') if o else [] for o in table.reason]
-    common = [o for o in reasons[0] if all(o in row for row in reasons)]
-    own = ['; '.join(o for o in row if o not in common) for row in reasons]
-    return common,own
-
-def _shown(table):
-    "The table as it is shown: a value with its interval"
-    text = [estimate_text(r.value, r.lo, r.hi, 3) for r in table.itertuples()]
-    shown = table.assign(value=text)[['metric','value','unit']]
-    return shown.set_index('metric').rename_axis(None)
-
-def _show(a, table, coverage, embedded, notes):
-    "The table with its notes, those of sizes first"
-    common,own = _common_reasons(table)
-    what = 'What transfer gives on noisy digits' if embedded else 'What transfer gives'
-    ends = f', with {100*coverage:g} % intervals' if table.lo.notna().any() else ''
-    a.table(f'{what}{ends}', _shown(table))
-    for text in (*notes, *common): a.note(text)
-    for name,text in zip(table.metric, own, strict=True):
-        if text: a.note(f'{name}: {text}')
-    infinite = _open_ends(table)
-    if infinite: a.note(infinite)
-
-# %% ../../nbs/cli/04_curves.ipynb #97ee74d3
-_reading = """Average relative reduction is the headline: the share of the data that transfer saves, averaged over all \
-levels of performance that the two curves cover; 0.86 means that 14 labels do what 100 did. Jumpstart is the \
-difference at the first sizes, a head start before any data where these are 0, asymptotic advantage the difference \
-at the last. Intervals resample the runs."""
-
-_choices = dict(direction=('max','min'), start=('zero','first'))
-
-def _check(o):
-    "Refuse what does not go together before anything is read"
-    check_resamples(o.n_boot)
-    number(o.coverage, '--coverage', 0, 1, '()')
-    if o.transfer and not o.base: raise ValueError('give the file of learning without transfer as well')
-    for k,among in _choices.items():
-        one_of(getattr(o, k), f'--{k}', among)
-    given = as_given(o, _kept)
-    if given and not o.base: raise ValueError(f'{given} is for a file of your own: name it, or leave the options out')
-    for path in filter(None, (o.base,o.transfer)): check_file(path, '', curve_formats)
-    two = len(names_in(o.perf))==2
-    if o.by and (o.transfer or two): raise ValueError('--by is for one file with both curves in a column')
-    if two and o.transfer: raise ValueError('two columns of --perf are for one file with both curves')
-    check_roles(o)
-    if not o.base or o.transfer or o.by or two: return
-    there = ', '.join(map(str, read_table(o.base).columns))
-    raise ValueError('give two files, of learning without and with transfer; or one with --by COLUMN, which tells them '
-                     f'apart, or with --perf WITHOUT,WITH, a column for each; {o.base} has the columns {there}')
-
-_kept = dict(n='n', perf='perf', run='', by='', without='', direction='max', start='zero')
-
-def _next(o, hint=''):
-    "The command to go on with"
-    if not o.base: return 'transfer-metrics curves results.csv --n train_size --perf accuracy --by init'
-    files = [quote(k) for k in (o.base,o.transfer) if k]
-    more = f'--run {quote(hint)}' if hint else '--report curves.html'
-    parts = 'transfer-metrics curves',*files,as_given(o, _kept),more
-    return ' '.join(filter(None, parts))
-
-def _from_the_first(pair, table):
-    "What transfer saves where levels up to the first value are not free, in words; nothing where they are not anyway"
-    from transfer_metrics.learning_curves.curve import Curve
-    from transfer_metrics.learning_curves.relative_reduction import average_relative_reduction
-    headline = table.value[table.metric=='average_relative_reduction'].item()
-    free = pair[0].start=='zero' and any(c.n[0]>0 for c in pair)
-    if not free or not math.isfinite(headline): return
-    paid = [Curve(c.n, c.runs, direction=c.direction, start='first') for c in pair]
-    share = average_relative_reduction(*paid)
-    if not math.isfinite(share) or share==headline: return
-    yield f'Where levels up to the first value cost the smallest size, it is {100*share:.0f} % (--start first).'
-
-def _open_ends(table):
-    "That some intervals of finite values have no end, in a line; '' if all have"
-    import numpy as np
-    finite = table[np.isfinite(table.value.astype(float))]
-    if not np.isinf(finite[['lo','hi']].to_numpy(float)).any(): return ''
-    return 'inf: in some resamples one of the curves never reaches a level of the other'
-
-_groups = {'Columns': 'n perf run by without', 'Reading': 'direction start n_boot coverage seed'}
-_examples = ['curves', 'curves scratch.csv pretrained.csv --start first',
-    'curves all.csv --n train_size --perf accuracy --run seed --by init']
-
-@command('base', 'transfer', groups=_groups, examples=_examples, metrics=partial(metric_args, 'learning_curves'))
-@delegates(Answer.deliver)
-def curves(
-    base:str='', # csv, tsv or parquet file of learning without transfer, or of both
-    transfer:str='', # the same of learning with transfer
-    n:str='n', # column of training sizes
-    perf:str='perf', # column of performance; of one table with a column for each, two: without and with transfer
-    run:str='', # column that tells runs apart; by default run if there is one
-    by:str='', # column with two values that tell learning without transfer from learning with it
-    # which of these is without transfer; by default scratch, base, random, none, no, False or 0, else what comes first
-    without:str='',
-    direction:str='max', # max if a higher performance is better, min for losses
-    # data that levels at or below the first value cost: zero for none, first for the smallest size
-    start:str='zero',
-    n_boot:int=10000, # bootstrap resamples of the runs
-    coverage:float=.95, # nominal coverage of the intervals
-    seed:int=0, # for the resamples
-    progress:bool=True, # show progress
-    **files:str # where results are written: `csv`, `json`, `plot` and `report`
-) -> None: # Nothing: a table and the answer on stdout, files where asked for
-    "Compare learning with and without transfer; with no arguments, on the embedded digits example"
-    options:dict[str,Any] = {k: v for k,v in locals().items() if k!='files'}|files
-    o = SimpleNamespace(**options)
-    a = Answer('curves', options)
-    _check(o)
-    sides = read_sides(o) if base else []
-    from transfer_metrics.datasets.published import digits_curves
-    from transfer_metrics.learning_curves.compare import compare_curves, plot_transfer
-    if base:
-        both = curve_pair(sides, o, a.found)
-        names = [side.name for side in sides]
-    else:
-        both = Pair(list(digits_curves()), True, '8 and 8 runs, paired by run', '', [])
-        names = ['from scratch','pretrained']
-    pair = both.curves
-    a.found(_found(pair, names))
-    draws:dict[str,Any] = dict(n_boot=n_boot, coverage=coverage, seed=seed, progress=progress)
-    table = compare_curves(*pair, paired=both.paired, **draws)
-    a.data('comparison', table)
-    _show(a, table, coverage, embedded=not base, notes=both.notes)
-    a.figure('Learning without and with transfer, and what lies between', lambda: plot_transfer(*pair).figure)
-    saved,*gains = saving_words(table)
-    for text in (saved,*_from_the_first(pair, table),*gains): a.say(text)
-    a.rests(f'{both.runs}; levels up to the first value cost {"nothing" if start=="zero" else "the smallest size"} '
-            f'(--start {start}).')
-    a.explain(_reading)
-    a.next(_next(o, both.hint))
-    a.page('cli/curves.html')
-    a.deliver(**files)
+# %% ../../nbs/cli/04_curves.ipynb #c1e6480d
+@command('curves', 'curves scratch.csv pretrained.csv', 'curves all.csv --n train_size --perf accuracy --run seed --by init',
+         'curves wide.csv --n Step --perf scratch*,pretrained* --direction min')
+def curves(report,
+    base:Annotated[Optional[str], typer.Argument(help='Table without transfer, or with both: .csv, .tsv, .parquet, .xlsx')]=None,
+    transfer:Annotated[Optional[str], typer.Argument(help='Table with transfer')]=None,
+    n:Annotated[str, option('Column of training sizes', 'Columns', show_default=True)]='n',
+    perf:Annotated[str, option('Column of performance; two columns or patterns, without and with transfer', 'Columns', show_default=True)]='perf',
+    run:Annotated[Optional[str], option('Column that names the runs', 'Columns')]=None,
+    by:Annotated[Optional[str], option('Column that distinguishes training without transfer from training with it', 'Columns')]=None,
+    keep:Annotated[Optional[str], option('Two values of --by: WITHOUT,WITH', 'Columns')]=None,
+    direction:Annotated[str, option('max: higher is better; min: lower is better, as for losses', 'Reading', show_default=True)]='max',
+    start:Annotated[str, option('Size at which the first measured level counts as reached: zero, or first (the smallest size)', 'Reading', show_default=True)]='zero',
+    n_boot:Annotated[int, option('Bootstrap resamples', 'Reading', min=0, show_default=True)]=10_000,
+    coverage:Annotated[float, option('Nominal coverage of the intervals', 'Reading', show_default=True)]=.95,
+    seed:Seed=0):
+    "How much data transfer saves, from two learning curves. Without a table: an example with noisy digits."
+    from transfer_metrics.learning_curves.compare import compare_curves, plot_transfer, read_curves
+    if base is None:
+        from transfer_metrics.datasets.published import digits_curves
+        pair = digits_curves()
+    else: pair = read_curves(base if transfer is None else (base,transfer), n=n, perf=perf, run=run, by=by, keep=keep, direction=direction, start=start)
+    found = compare_curves(*pair, coverage=coverage, n_boot=n_boot, seed=seed, progress=report.progress)
+    table = found.table.set_index('metric')
+    report.results(found.table)
+    report.table('What transfer gives', table[['value','lo','hi','unit']])
+    report.say(found.summary(), 'bold')
+    report.figure(lambda: plot_transfer(found))

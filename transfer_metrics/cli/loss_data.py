@@ -1,4 +1,4 @@
-"""How much data does a task need on top of a representation? From files of features to an answer and tables
+"""How much data do I need on top of a representation?
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/cli/loss_data.html.md"""
 
@@ -7,282 +7,64 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/loss_data.html.md"
 # %% auto #0
 __all__ = ['loss_data']
 
-# %% ../../nbs/cli/05_loss_data.ipynb #5def0c0c
-from functools import partial
-from types import SimpleNamespace
-from typing import Any
-from fastcore.meta import delegates
-from ..checks import number, one_of, whole
-from .answers import Answer
-from .arrays import given_arrays, given_outputs
-from .amounts import check_sizes, digits_counts, label_counts, saved_counts
-from .common import command, names_in, numbers_in, repeated, saved_outputs, unnamed, write
-from .inputs import layer_of_models, metric_args, one_way
-from .labelled import found_text, model_outputs
-from .names import check_networks, check_saved
-from .needs import bound_text, few_words, interval_table, longer_words, need_words, split_text
-from .needs import hurried
-from .plan import time_told
-from .texts import check_labelled, labelled_of
-from ..paths import ends_in
-from ..phrases import amount
+# %% ../../nbs/cli/05_loss_data.ipynb #9613c504
+from pathlib import Path
+from typing import Annotated, Optional
+from .main import (BatchSize, Columns, Device, Features, Images, Labels, Layer, Limit, Models, Outputs, Pooling,
+    Seed, Texts, command, numbers, option)
+from .rank import read_models, read_samples
 
-# %% ../../nbs/cli/05_loss_data.ipynb #f8f25607
-def _own(o): return bool(o.features or o.outputs or o.models)
-
-def _outputs(o, given, found):
-    "Outputs of networks on images, from files of them, or of arrays"
-    if given: return given_outputs(given, o.limit, o.seed)
-    if o.outputs: return saved_outputs(names_in(o.outputs), o.limit, o.seed)
-    run = dict(layer=o.layer or None, pooling=o.pooling or None, device=o.device or None, progress=o.progress)
-    def enough(counts):
-        check_sizes(o, counts)
-        o.names = list(counts) # as the folders are called
-    run |= dict(found=found, counted=enough)
-    with time_told(None): return model_outputs(o.models, o.weights, labelled_of(o), 64, **run)
-
-def _named(y, names):
-    "Labels by their `names`, which are in the order of their first appearance; as they are without"
-    import numpy as np
-    if not names: return y
-    called = dict(zip(dict.fromkeys(y.tolist()), names, strict=True))
-    return np.array([called[k] for k in y.tolist()])
-
-def _seen(o, given, found):
-    "Features by name, and the labels that all of them have"
-    import numpy as np
-    from transfer_metrics.store import error_text
-    outs = _outputs(o, given, found)
-    for k,out in outs.items():
-        if isinstance(out, Exception): raise ValueError(f'{k}: {error_text(out)}')
-        if out.features is None or out.labels is None: raise ValueError(f'{k} must have features and labels')
-    first,*others = (np.asarray(out.labels) for out in outs.values())
-    if not all(np.array_equal(first, y) for y in others):
-        raise ValueError('--outputs must be of the same samples in the same order, their labels differ')
-    return {k: out.features for k,out in outs.items()},_named(first, o.names)
-
-def _material(o, given, found):
-    "Features by name, labels, and what they are in words"
-    if not _own(o): return _embedded(o.limit, o.seed)
-    x,y = _seen(o, given, found)
-    return x,y,''
-
-def _embedded(limit, seed):
-    "Three representations of digits, labels, and what they are in words"
-    import numpy as np
-    from sklearn.datasets import load_digits
-    from transfer_metrics.loss_data.representations import pca_repr, random_repr
-    from transfer_metrics.samples import stratified_subset
-    d = load_digits()
-    some = stratified_subset(d.target, limit or len(d.target), seed=seed)
-    pixels = (d.data[some]/16).astype(np.float32)
-    x = {'pixels': pixels}
-    x['PCA 8'] = pca_repr(pixels, 8)(pixels)
-    x['random 8'] = random_repr((64,), 8)(pixels)
-    return x,d.target[some],' of the embedded digits'
-
-# what arguments are where they are left out, for data of your own and for the embedded digits: minutes, not hours
-_of_own = dict(hidden=(128,), train_steps=1000, lr=1e-3)
-_of_digits = dict(hidden=(64,), train_steps=300, lr=1e-3)
-
-
-# %% ../../nbs/cli/05_loss_data.ipynb #9def0960
-_choices = dict(probe=('mlp','linear'), whiten=('global','feature','zca','none'), matmul=('float32','bfloat16'),
-    edge=('right','left','loglog'))
-_reading = """Val loss is the loss on held-out samples after training on n samples; MDL the area under the curve up to \
-n, the nats it costs to send the labels while learning; compression says how many times less that is than without \
-learning. SDL is the part of that area above a loss, eSC the number of samples at which the loss falls to it: of two \
-representations, the one with the smaller number learns the task from less data. > marks what is only a lower bound, \
-because the loss is still above. MDL and SDL by the right edge are lower bounds of a falling curve without a mark."""
-
-def _check_data(o):
-    "Refuse data that do not go together, and names and files that there are not"
-    data = '--models with --images or --texts'
-    ways = {'--features with --labels': o.features, '--outputs': o.outputs, data: o.models}
-    one_way(ways)
-    if bool(o.features)!=bool(o.labels):
-        raise ValueError('give --features and --labels, or neither for the embedded digits')
-    if bool(o.models)!=bool(o.images or o.dataset or o.npy or o.texts):
-        raise ValueError('--models goes with one of --images, --dataset, --npy and --texts, such as --models resnet18 '
-                         '--images pictures, where pictures holds a folder of images for each class')
-    whole(o.limit, '--limit', 0)
-    layer_of_models(o)
-    check_networks(o.models, o.weights, o.device)
-    if o.models: check_labelled(o)
-    for path in names_in(o.outputs): check_saved(path)
-
-def _counts(o, given):
-    "Samples by class, `None` where they are known only after loading"
-    if given: return label_counts(given.labels)
-    if o.outputs: return saved_counts(names_in(o.outputs)[0])
-    return labelled_of(o).counts() if o.models else digits_counts()
-
-def _check_training(o):
-    "Refuse numbers that nothing can be trained with"
-    for k in 'n_points','n_seeds','batch_size': whole(getattr(o, k), f'--{k}'.replace('_', '-'), 1)
-    whole(o.train_steps, '--train-steps', 0)
-    number(o.lr, '--lr', 0)
-    for size in numbers_in(o.hidden, 'hidden', int): whole(size, '--hidden', 1)
-
-def _check(o):
-    "Refuse options, names and files that there are not, before anything is computed; what files of features hold"
-    for k,among in _choices.items():
-        one_of(getattr(o, k), f'--{k}', among)
-    _check_data(o)
-    _check_training(o)
-    numbers_in(o.points, 'points', int)
-    for loss in numbers_in(o.epsilons, 'epsilons'): number(loss, '--epsilons', 0)
-    for size in numbers_in(o.ns, 'ns', int): whole(size, '--ns', 1)
-    for k in 'curve','latex':
-        ending = dict(curve='.csv', latex='.tex')[k]
-        path = getattr(o, k)
-        if path: ends_in(path, f'--{k}', [ending])
-    given = given_arrays(dict(features=o.features), o.labels) if o.features else None
-    if given or o.points or o.ns: check_sizes(o, _counts(o, given))
-    return given
-
-def _sizes(o, y):
-    "Training sizes, those to report, and how many samples are held out"
-    from transfer_metrics.loss_data.sampling import curve_points, split_rows
-    check_sizes(o, label_counts(y))
-    own = numbers_in(o.points, 'points', int)
-    at = numbers_in(o.ns, 'ns', int)
-    train,held = split_rows(y, seed=o.seed)
-    return curve_points(len(train), n_points=o.n_points, points=own or None),at,len(held)
-
-def _training(o):
-    "How probes are trained"
-    given = dict(hidden=tuple(numbers_in(o.hidden, 'hidden', int)), train_steps=o.train_steps, lr=o.lr)
-    training:dict[str,Any] = dict(_of_own if _own(o) else _of_digits)
-    training |= {k: v for k,v in given.items() if v}
-    whiten = None if o.whiten=='none' else o.whiten
-    return training|dict(batch_size=o.batch_size, whiten=whiten, matmul=o.matmul, probe=o.probe)
-
-def _work(x, points, o, training):
-    "How much there is to do"
-    k = len(x)*len(points)*o.n_seeds
-    parts = amount(len(x), 'representation'),amount(len(points), 'size'),amount(o.n_seeds, 'seed')
-    steps = training['train_steps']
-    return f'{amount(k, "network")} ({", ".join(parts)}), {steps} steps each, and {len(x)} of {2*steps} to compare'
-
-def _next(o, longer):
-    "The command to go on with: a probe that has learned, then more seeds, a page of it all, another split"
-    if not _own(o): return 'transfer-metrics loss-data --models resnet18,resnet50 --images FOLDER'
-    again = partial(repeated, 'loss-data', o)
-    rows = hurried(longer)
-    if len(rows): return again(train_steps=4*int(rows.train_steps.iloc[0]))
-    if o.n_seeds<10: return again(n_seeds=10, store=o.store or 'losses.csv')
-    return again(seed=o.seed+1) if o.report else again(report='needs.html')
-
-def _draw(df, at, eps):
-    "The curves as a figure"
-    import matplotlib.pyplot as plt
-    from transfer_metrics.loss_data.render import render_curve
-    render_curve(df, at, eps)
-    return plt.gcf()
-
-# %% ../../nbs/cli/05_loss_data.ipynb #41f06593
-def _report(a, o, df, metrics, longer, held, x, what, training, at, eps):
-    "Tables and the answer"
-    from transfer_metrics.loss_data.metrics import metrics_table
-    for k,frame in dict(metrics=metrics, curve=df, trained_longer=longer).items(): a.data(k, frame)
-    title = f'{o.probe}{what}: losses in nats, {amount(o.n_seeds, "seed")}, sums by the {o.edge} edge'
-    a.table(title, unnamed(metrics_table(metrics)))
-    if o.edge!='loglog': a.note('eSC is the size that was measured there; the answer is read between the sizes')
-    ends = 'with 95 % intervals over seeds' if o.n_seeds>1 else 'one seed, no intervals'
-    a.table(f'Loss and description length, {ends}', interval_table(metrics, list(x)))
-    a.note(split_text(held, o.n_seeds, o.seed))
-    bound = bound_text(metrics, o.edge)
-    if bound: a.note(bound)
-    a.figure('Loss on held-out samples against the number of labels', lambda: _draw(df, at, eps))
-    for text in [*need_words(metrics, df), *longer_words(longer), *few_words(held)]: a.say(text)
-    hidden = f' of {"x".join(map(str, training["hidden"]))}' if o.probe=='mlp' else ''
-    probe = f'{o.probe}{hidden}, {training["train_steps"]} steps, lr {training["lr"]:g}'
-    on = amount(held, 'held-out sample')
-    a.rests(f'{amount(o.n_seeds, "seed")} of a probe ({probe}) on {on}; another probe may need more or less.')
-    a.explain(_reading)
-    a.next(_next(o, longer))
-    a.page('cli/loss_data.html')
-
-_groups = {'Models': 'models weights layer pooling outputs features',
-    'Labelled data': 'images dataset root split npy texts columns labels limit size mean std',
-    'Probe': 'probe hidden train_steps lr batch_size whiten matmul device',
-    'Sizes': 'n_points points n_seeds seed store', 'Reading': 'ns epsilons edge'}
-_examples = ['loss-data', 'loss-data --models resnet18,mobilenet_v3_small --images photos/train',
-    'loss-data --features resnet=r.npy,vit=v.npy --labels y.csv --store losses.csv',
-    'loss-data --features a.npy --labels y.npy --probe linear --points 10,100,1000']
-
-@command(groups=_groups, examples=_examples, metrics=partial(metric_args, 'loss_data'))
-@delegates(Answer.deliver)
-def loss_data(
-    # torchvision models, others by library (timm:resnet50, hf:facebook/dinov2-small), or module:function=weights.pth,
-    # separated by commas; needs --images, --dataset, --npy or --texts
-    models:str='',
-    weights:str='DEFAULT', # pretrained weights of torchvision models: DEFAULT, a name such as IMAGENET1K_V1, or none
-    # module of the models whose input are the features, or head, output, pooled, as `features` of `outputs` in Python;
-    # by default what enters the head, or else the output
-    layer:str='',
-    pooling:str='', # how tokens become a row: mean, cls, last, max, patches, gem; by default as the head reads, or mean
-    outputs:str='', # or saved Outputs (.npz files or folders), separated by commas
-    # or files of features [n, d], one a representation, separated by commas, each as it is or as name=file: .npy, .npz,
-    # .csv or .parquet; with --labels
-    features:str='',
-    # labelled images: folder of one folder for each class, .npy or .npz file, torchvision data set
-    images:str='',
-    dataset:str='', # torchvision data set, such as CIFAR10 or Flowers102, downloaded if it is not there
-    root:str='data', # folder of torchvision data sets
-    split:str='train', # part of the torchvision data set
-    npy:str='', # folder with data.npy and labels.npy
-    texts:str='', # file of labelled texts, .csv, .tsv, .jsonl, .parquet, for hf: and sentence-transformers: models
-    columns:str='', # its columns: the text, or both of a pair, then the label; by default those called text and label
-    labels:str='', # file of labels [n]
-    limit:int=0, # use this many samples, with the share of each class kept; 0 for all
-    size:int=0, # side that pictures are resized and cropped to for models of your own; 0 leaves them
-    mean:str='', # of the channels, to normalise images with for models of your own
-    std:str='', # of the channels
-    probe:str='mlp', # what learns on top: mlp or linear
-    # sizes of the hidden layers of the mlp; by default 128 (64 for the embedded digits), reprieve's: 512,512
-    hidden:str='',
-    n_points:int=10, # training sizes, evenly spaced on a log scale
-    points:str='', # or these training sizes, separated by commas
-    n_seeds:int=5, # networks at each size
-    train_steps:int=0, # steps of training; 0 for 1000 (300 for the embedded digits), reprieve's: 4000
-    lr:float=0., # learning rate of Adam; 0 for 1e-3, reprieve's: 1e-4
-    batch_size:int=256, # samples in a step
-    whiten:str='global', # how features are normalised: global, feature, zca or none
-    device:str='', # where to train, such as cuda
-    matmul:str='float32', # precision of matrix products: float32 or bfloat16
-    store:str='', # file that keeps finished points, to resume a killed run
-    ns:str='', # training sizes to report; by default the largest
-    epsilons:str='1,0.5,0.1', # losses to reach, in nats
-    edge:str='right', # sums by the right edge, as reprieve, the left edge, or loglog
-    seed:int=0, # of the split, of the networks, and of the samples that --limit chooses
-    curve:str='', # write the loss-data curves to this csv file
-    latex:str='', # write the table in LaTeX to this file
-    progress:bool=True, # show progress
-    **files:str # where results are written: `csv`, `json`, `plot` and `report`
-) -> None: # Nothing: tables and the answer on stdout, files where asked for
-    "How much data a task needs on top of representations; with no arguments, on the embedded digits"
-    options = {k: v for k,v in locals().items() if k!='files'}|files
-    o = SimpleNamespace(**options, names=[])
-    a = Answer('loss-data', options)
-    eps = numbers_in(epsilons, 'epsilons')
-    training = _training(o)
-    given = _check(o)
-    x,y,what = _material(o, given, a.found)
-    text = found_text(y, 'samples')
-    from transfer_metrics.loss_data.estimator import loss_data_curve, trained_longer
-    from transfer_metrics.loss_data.metrics import compute_metrics
-    from transfer_metrics.loss_data.render import render_latex
-    sizes,at,held = _sizes(o, y)
-    if not models: a.found(text)
-    a.found(_work(x, sizes, o, training))
-    run:dict[str,Any] = training|dict(device=device or None, store=store or None, seed=seed, progress=progress)
-    with time_told(store):
-        df = loss_data_curve(x, y, points=sizes, n_seeds=n_seeds, **run)
-        longer = trained_longer(df, x, y, **run)
-    metrics = compute_metrics(df, at or None, eps, edge=edge, labels=y)
-    _report(a, o, df, metrics, longer, held, x, what, training, at, eps)
-    a.deliver(**files)
-    if curve: write(curve, df.to_csv(index=False))
-    if latex: write(latex, render_latex(metrics))
+# %% ../../nbs/cli/05_loss_data.ipynb #093c6a3f
+@command('loss-data', 'loss-data --models resnet18,mobilenet_v3_small --images photos',
+         'loss-data --features resnet=r.npy,vit=v.npy --labels y.csv --store losses.jsonl', name='loss-data')
+def loss_data(report,
+    models:Models=None, layer:Layer=None, pooling:Pooling=None,
+    images:Images=None, texts:Texts=None, columns:Columns=None, limit:Limit=0,
+    outputs:Outputs=None, features:Features=None, labels:Labels=None,
+    probe:Annotated[str, option('mlp or linear', 'Probe', show_default=True)]='mlp',
+    hidden:Annotated[str, option('Widths of the hidden layers of the MLP', 'Probe', show_default=True)]='128',
+    train_steps:Annotated[int, option('Training steps', 'Probe', min=1, show_default=True)]=1000,
+    lr:Annotated[float, option('Learning rate of Adam', 'Probe', show_default=True)]=1e-3,
+    n_points:Annotated[int, option('Number of training sizes', 'Sizes', min=1, show_default=True)]=10,
+    points:Annotated[Optional[str], option('Training sizes: N,N,...', 'Sizes')]=None,
+    n_seeds:Annotated[int, option('Networks per size', 'Sizes', min=1, show_default=True)]=5,
+    epsilons:Annotated[str, option('Losses to reach, in nats', 'Reading', show_default=True)]='1,0.5,0.1',
+    ns:Annotated[Optional[str], option('Training sizes to report; the largest by default', 'Reading')]=None,
+    edge:Annotated[str, option('Rule of sums: right, left or loglog', 'Reading', show_default=True)]='right',
+    curve:Annotated[Optional[Path], option('Write the loss-data curves as CSV', 'Results')]=None,
+    latex:Annotated[Optional[Path], option('Write the table in LaTeX', 'Results')]=None,
+    device:Device=None, batch_size:BatchSize=256,
+    store:Annotated[Optional[Path], option('Keep finished networks in this file; a killed run resumes from it', 'Running')]=None,
+    seed:Seed=0):
+    "How much data a task needs with each representation. Without models: representations of digits."
+    from transfer_metrics.loss_data.estimator import loss_data_curve
+    from transfer_metrics.loss_data.metrics import compute_metrics, metrics_table, summary
+    from transfer_metrics.loss_data.render import render_curve, render_latex
+    from transfer_metrics.store import atomic
+    if not any((models,outputs,features,images,texts)):
+        from transfer_metrics.datasets.digits import digits_loaders, digits_zoo
+        from transfer_metrics.model_selection.scoring import all_outputs
+        outs = all_outputs(digits_zoo(['digits','low','untrained'], progress=report.progress), digits_loaders()[0], progress=False)
+        train_steps,hidden = min(train_steps, 300),'64'
+    else:
+        from transfer_metrics.model_selection.scoring import all_outputs
+        given,data = read_models(models=models, outputs=outputs, features=features, probs=None, labels=labels, images=images, texts=texts)
+        options = dict(layer=layer, pooling=pooling, device=device)
+        if models: data = read_samples(images, texts, columns, limit, seed)
+        outs = all_outputs(given, data, progress=report.progress, **{k: v for k,v in options.items() if v is not None})
+    failed = next((o for o in outs.values() if isinstance(o, Exception)), None)
+    if failed is not None: raise ValueError(failed)
+    labels_ = next(iter(outs.values())).labels
+    df = loss_data_curve({k: o.features for k,o in outs.items()}, labels_, probe=probe, hidden=numbers(hidden, int) or (), n_points=n_points,
+        points=numbers(points, int), n_seeds=n_seeds, train_steps=train_steps, batch_size=batch_size, lr=lr, device=device, store=store, seed=seed,
+        progress=report.progress)
+    targets = numbers(epsilons)
+    found = compute_metrics(df, ns=numbers(ns), epsilons=targets, edge=edge)
+    report.results(found)
+    report.table('Loss-data metrics', metrics_table(found))
+    report.say(summary(df, epsilons=targets), 'bold')
+    report.figure(lambda: render_curve(df))
+    if curve:
+        with atomic(curve) as path: Path(path).write_text(df.to_csv(index=False), encoding='utf-8')
+    if latex:
+        with atomic(latex) as path: Path(path).write_text(render_latex(found), encoding='utf-8')

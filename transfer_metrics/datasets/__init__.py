@@ -1,4 +1,4 @@
 "Data and networks that ship with the package"
-from ..public import lazy
+from .. import lazy
 
 lazy(__name__)

@@ -1,4 +1,4 @@
-"""A whole transfer experiment in your pocket: sixteen small pretrained models and a task to transfer them to
+"""A transfer experiment that runs in seconds: sixteen small pretrained models and a target task
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/datasets/digits.html.md"""
 
@@ -8,192 +8,114 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/datasets/digits.html.m
 __all__ = ['digits_sources', 'DigitsTask', 'digits_task', 'digits_loaders', 'digits_source_task', 'SourceNet', 'digits_zoo',
            'digits_source']
 
-# %% ../../nbs/datasets/01_digits.ipynb #a253de3b
+# %% ../../nbs/datasets/01_digits.ipynb #9e4fbe30
 import os
 import warnings
 from collections.abc import Iterable
 from functools import cache as memo
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
-from ..checks import known
-from ..linalg import one_thread
-from ..progress import tqdm
-from ..models import draw_weights
-from ..store import Checkpoint, fingerprint
+from tqdm.auto import tqdm
+from ..arrays import one_of
+from .networks import draw_weights
+from ..store import atomic
 
-# %% ../../nbs/datasets/01_digits.ipynb #7404f311
-_piles = dict(source_train=8, source_test=2, target_train=5, target_test=5) # twentieths of the images
-
-def _random(seed): return np.random.default_rng(seed)
+# %% ../../nbs/datasets/01_digits.ipynb #02fbd4cc
+_parts = dict(source_train=8, source_test=2, target_train=5, target_test=5) # twentieths of the images
 
 @memo
-def _dealt():
-    "All images `[1797, 1, 8, 8]` in [0, 1], their digits, and the positions of each pile"
+def _images():
+    "All images `[1797, 1, 8, 8]` in [0, 1], their digits, and the positions of each part"
     from sklearn.datasets import load_digits
     d = load_digits()
-    x = torch.from_numpy(d.images/16).unsqueeze(1)
-    y = torch.from_numpy(d.target).long()
-    mixed = torch.from_numpy(_random(0).permutation(len(y)))
-    by_class = y[mixed].argsort(stable=True)
-    order = mixed[by_class] # by class, at random within a class
-    place = torch.arange(len(y))%sum(_piles.values())
-    piles = {}
-    end = 0
-    for k,width in _piles.items():
-        start,end = end,end+width
-        piles[k] = order[(place>=start) & (place<end)]
-    return x,y,piles
+    x,y = torch.from_numpy(d.images/16).unsqueeze(1),torch.from_numpy(d.target).long()
+    order = torch.from_numpy(np.random.default_rng(0).permutation(len(y)))
+    order = order[y[order].argsort(stable=True)] # by class, at random within a class
+    place = torch.arange(len(y))%20
+    ends = np.cumsum([*_parts.values()])
+    return x,y,{k: order[(place>=end-width) & (place<end)] for (k,width),end in zip(_parts.items(), ends, strict=True)}
 
-# %% ../../nbs/datasets/01_digits.ipynb #b3986aa3
+# %% ../../nbs/datasets/01_digits.ipynb #da309bad
 class DigitsTask(NamedTuple):
-    "The built-in target task: images `[n, 1, 8, 8]` in [0, 1] and digits `[n]`"
-    x: Tensor # Images to learn from
-    y: Tensor # Their digits
-    x_test: Tensor # Images to be judged on
-    y_test: Tensor # Their digits
+    "Images `[n, 1, 8, 8]` in [0, 1] and labels `[n]`"
+    x:Tensor # Training images
+    y:Tensor # Their labels
+    x_test:Tensor # Test images
+    y_test:Tensor # Their labels
 
 def digits_task() -> DigitsTask: # Training and test images with their labels
-    "The built-in target task: read ten digits, none of whose images the models of `digits_zoo` have seen"
-    x,y,where = _dealt()
-    x = x.float()
-    train = where['target_train']
-    test = where['target_test']
-    return DigitsTask(x[train], y[train], x[test], y[test])
+    "The built-in target task: ten digits, on images that no model of `digits_zoo` has seen"
+    x,y,parts = _images()
+    train,test = parts['target_train'],parts['target_test']
+    return DigitsTask(x[train].float(), y[train], x[test].float(), y[test])
 
 def digits_loaders(
     *,
-    batch_size:int=256, # Images in a batch
-) -> tuple[DataLoader, DataLoader]: # Training and test images, in a fixed order
-    """The built-in target task as `outputs` takes it
-
-    Raises `ValueError` if `batch_size` is not positive
+    batch_size:int=256, # Images per batch
+) -> tuple[DataLoader,DataLoader]: # Training and test images, in a fixed order
+    """The built-in target task as loaders
 
     >>> train,test = digits_loaders(batch_size=100)
     >>> [len(y) for x,y in train]
     [100, 100, 100, 100, 50]
     """
     t = digits_task()
-    train = TensorDataset(t.x, t.y)
-    test = TensorDataset(t.x_test, t.y_test)
-    return DataLoader(train, batch_size),DataLoader(test, batch_size)
+    return DataLoader(TensorDataset(t.x, t.y), batch_size),DataLoader(TensorDataset(t.x_test, t.y_test), batch_size)
 
-# %% ../../nbs/datasets/01_digits.ipynb #ac089ea5
-_sources:dict[str,tuple] = {} # by name: what it is in words, and what it makes of images and digits
+# %% ../../nbs/datasets/01_digits.ipynb #5eac8309
+def _noise(seed, draw): return torch.from_numpy(draw(np.random.default_rng(seed)))
 
-def _source(what):
-    "Make a function a source task, by its name"
-    def _f(f):
-        _sources[f.__name__.removeprefix('_')] = what,f
-        return f
-    return _f
-
-@_source('ten digits, the same kind of images')
-def _digits(x, y): return x,y
-
-@_source('0 to 4 only')
-def _low(x, y): return x,y.where(y<5, -1)
-
-@_source('5 to 9 only')
-def _high(x, y): return x,(y-5).clamp(min=-1)
-
-@_source('0 or 1')
-def _zero_one(x, y): return x,y.where(y<2, -1)
-
-@_source('odd or even')
-def _parity(x, y): return x,y%2
-
-@_source('less than five or not')
-def _large(x, y): return x,(y>=5).long()
-
-@_source('number of closed loops')
-def _loops(x, y):
-    of_digit = torch.tensor([1,0,0,0,1,0,1,0,2,1])
-    return x,of_digit[y]
-
-@_source('ten digits, upside down')
-def _upside_down(x, y): return x.flip(2, 3),y
-
-@_source('ten digits, white on black')
-def _negative(x, y): return 1-x,y
-
-@_source('ten digits, under noise')
-def _noisy(x, y):
-    noise = _random(2).normal(size=x.shape)
-    return x+.5*torch.from_numpy(noise),y
-
-@_source('ten digits, pixels shuffled alike')
-def _permuted(x, y):
-    order = torch.from_numpy(_random(1).permutation(64))
-    pixels = x.flatten(1)
-    return pixels[:,order].view_as(x),y
-
-@_source('ten digits, from 40 images')
-def _few(x, y): return x,y
-
-@_source('by how many quarters it is turned')
-def _turned(x, y):
-    quarters = torch.arange(len(x))%4
-    turned = [im.rot90(k, (1,2)) for im,k in zip(x, quarters.tolist(), strict=True)]
-    return torch.stack(turned),quarters
-
-@_source('how much ink there is, four groups')
-def _ink(x, y):
-    ink = x.mean((1,2,3))
-    quartiles = ink.quantile(x.new_tensor([.25,.5,.75]))
-    return x,torch.bucketize(ink, quartiles)
-
-@_source('ten random labels')
-def _noise_labels(x, y):
-    drawn = _random(3).integers(0, 10, len(y))
-    return x,torch.from_numpy(drawn)
-
-@_source('ten digits, but never trained')
-def _untrained(x, y): return x,y
-
-digits_sources = {k: what for k,(what,_) in _sources.items()} # the models of `digits_zoo` and what they have learned
-
-# %% ../../nbs/datasets/01_digits.ipynb #a1f8c2ee
-_n_few = 40
+_sources = { # description, and a function from the digits to the images and labels of the task
+    'digits': ('ten digits, the same kind of images', lambda x, y: (x,y)),
+    'low': ('0 to 4 only', lambda x, y: (x,y.where(y<5, -1))),
+    'high': ('5 to 9 only', lambda x, y: (x,(y-5).clamp(min=-1))),
+    'zero_one': ('0 or 1', lambda x, y: (x,y.where(y<2, -1))),
+    'parity': ('odd or even', lambda x, y: (x,y%2)),
+    'large': ('less than five or not', lambda x, y: (x,(y>=5).long())),
+    'loops': ('number of closed loops', lambda x, y: (x,torch.tensor([1,0,0,0,1,0,1,0,2,1])[y])),
+    'upside_down': ('ten digits, upside down', lambda x, y: (x.flip(2, 3),y)),
+    'negative': ('ten digits, white on black', lambda x, y: (1-x,y)),
+    'noisy': ('ten digits, under noise', lambda x, y: (x+.5*_noise(2, lambda rng: rng.normal(size=x.shape)),y)),
+    'permuted': ('ten digits, pixels shuffled alike',
+                 lambda x, y: (x.flatten(1)[:,_noise(1, lambda rng: rng.permutation(64))].view_as(x),y)),
+    'few': ('ten digits, from 40 images', lambda x, y: (x,y)),
+    'turned': ('by how many quarters it is turned',
+               lambda x, y: (torch.stack([im.rot90(i%4, (1,2)) for i,im in enumerate(x)]),torch.arange(len(x))%4)),
+    'ink': ('how much ink there is, four groups',
+            lambda x, y: (x,torch.bucketize(x.mean((1,2,3)), x.mean((1,2,3)).quantile(x.new_tensor([.25,.5,.75]))))),
+    'noise_labels': ('ten random labels', lambda x, y: (x,_noise(3, lambda rng: rng.integers(0, 10, len(y))))),
+    'untrained': ('ten digits, but never trained', lambda x, y: (x,y)),
+}
+digits_sources = {k: text for k,(text,_) in _sources.items()} # the models of `digits_zoo` and what they were trained on
 
 def digits_source_task(
     name:str, # Name of a model in `digits_zoo`
-) -> DigitsTask: # Training and test images in `float64`, with their labels
+) -> DigitsTask: # Training and test images in `float64`
     "The source task of a model of `digits_zoo`"
-    known(name, _sources, 'digits model', 'digits_sources')
-    x,y,where = _dealt()
-    n = len(where['source_train'])
-    own = torch.cat([where['source_train'], where['source_test']])
-    _,change = _sources[name]
-    x,y = change(x[own], y[own])
-    keep = (y>=0).nonzero()[:,0]
-    train = keep[keep<n]
-    test = keep[keep>=n]
-    if name=='few': # they are sorted by class
-        some = torch.linspace(0, len(train)-1, _n_few)
-        train = train[some.long()]
+    one_of(name, 'name', digits_sources)
+    x,y,parts = _images()
+    rows = torch.cat([parts['source_train'],parts['source_test']])
+    x,y = _sources[name][1](x[rows], y[rows])
+    train,test = (rows[y[rows]>=0] for rows in torch.arange(len(y)).split(len(parts['source_train'])))
+    if name=='few': train = train[torch.linspace(0, len(train)-1, 40).long()] # sorted by class
     return DigitsTask(x[train], y[train], x[test], y[test])
 
-# %% ../../nbs/datasets/01_digits.ipynb #6bd12c6e
-def _halving(a, b):
-    "A convolution from `a` to `b` channels, and half of the pixels a side"
-    return nn.Conv2d(a, b, 3, padding=1),nn.ReLU(),nn.MaxPool2d(2)
-
+# %% ../../nbs/datasets/01_digits.ipynb #3bdf91e7
 class SourceNet(nn.Module):
-    "A small network for 8 x 8 images: two convolutions, a representation of 16 numbers, a linear head"
+    "A small network for 8 x 8 images: two convolutions, 16 features, a linear head"
     def __init__(self,
-        task:str, # What it was trained on, in words
+        task:str, # What it was trained on
         c:int, # Number of source classes
     ):
         super().__init__()
-        self.task = task
-        self.source_accuracy = float('nan')
-        representation = nn.Linear(128, 16),nn.Tanh()
-        self.body = nn.Sequential(*_halving(1, 8), *_halving(8, 32), nn.Flatten(), *representation)
+        self.task,self.source_accuracy = task,float('nan')
+        def half(a, b): return nn.Conv2d(a, b, 3, padding=1),nn.ReLU(),nn.MaxPool2d(2)
+        self.body = nn.Sequential(*half(1, 8), *half(8, 32), nn.Flatten(), nn.Linear(128, 16), nn.Tanh())
         self.head = nn.Linear(16, c)
 
     def forward(self,
@@ -202,96 +124,65 @@ class SourceNet(nn.Module):
         "Logits of the source classes"
         return self.head(self.body(x))
 
-# %% ../../nbs/datasets/01_digits.ipynb #c6126609
-_recipe:dict[str,Any] = dict(version=1, epochs=25, batch_size=64, lr=3e-3, few=_n_few)
-
-def _empty(name, c):
-    "A network without weights for a source task with `c` classes; draws no random numbers"
-    with torch.device('meta'): return SourceNet(digits_sources[name], c)
-
-def _accuracy(model, x, y):
-    "Share of the images that a model names rightly"
-    with torch.no_grad(): right = model(x).argmax(1)==y
-    return float(right.double().mean())
-
-def _train(name, seed):
-    "The model of one source task, and its accuracy on that task's test images"
+def _trained(name):
+    "The model of one source task"
     x,y,x_test,y_test = digits_source_task(name)
-    g = torch.Generator().manual_seed(seed)
-    classes = int(y.max())+1
-    model = _empty(name, classes).double().to_empty(device='cpu')
-    draw_weights(model, g)
-    opt = torch.optim.Adam(model.parameters(), lr=_recipe['lr'])
-    epochs = 0 if name=='untrained' else _recipe['epochs']
-    for _ in range(epochs):
-        for i in torch.randperm(len(x), generator=g).split(_recipe['batch_size']):
+    g = torch.Generator().manual_seed([*_sources].index(name))
+    with torch.device('meta'): model = SourceNet(digits_sources[name], int(y.max())+1)
+    model = draw_weights(model.double().to_empty(device='cpu'), g)
+    opt = torch.optim.Adam(model.parameters(), lr=3e-3)
+    for _ in range(0 if name=='untrained' else 25):
+        for i in torch.randperm(len(x), generator=g).split(64):
             opt.zero_grad()
-            loss = cross_entropy(model(x[i]), y[i])
-            loss.backward()
+            cross_entropy(model(x[i]), y[i]).backward()
             opt.step()
-    model.source_accuracy = _accuracy(model, x_test, y_test)
+    with torch.no_grad(): model.source_accuracy = float((model(x_test).argmax(1)==y_test).double().mean())
     return model.float().eval()
 
-# %% ../../nbs/datasets/01_digits.ipynb #5f822fb1
-def _cache_folder():
-    "Where the user's trained models are kept, `None` for a user without a home"
-    given = os.environ.get('XDG_CACHE_HOME', '')
-    if os.path.isabs(given): return Path(given)/'transfer-metrics'
-    home = os.path.expanduser('~')
-    return Path(home)/'.cache/transfer-metrics' if os.path.isabs(home) else None
-
-def _keep(kept, model):
-    "Keep a model for the next time, or say why not"
-    facts = dict(classes=model.head.out_features, source_accuracy=model.source_accuracy)
-    try:
-        if kept.path is None: raise OSError('there is no home folder, pass `cache` or set XDG_CACHE_HOME')
-        kept.save(state=model.state_dict(), **facts)
-    except OSError as e: warnings.warn(f'the trained model could not be kept for the next time: {e}', stacklevel=4)
-
 def _cached(name, folder):
-    "The model of one source task from `folder`, trained and put there if need be"
-    seed = list(_sources).index(name)
-    layers = str(_empty(name, 2))
-    key = fingerprint(_recipe, _piles, name, seed, layers)
-    file = folder and folder/f'digits-{name}-{key}.pt'
-    kept = Checkpoint(file, key, replace=True)
-    if saved := kept.load():
-        model = _empty(name, saved['classes'])
-        model.load_state_dict(saved['state'], assign=True)
-        model.source_accuracy = saved['source_accuracy']
-        return model.eval()
-    model = _train(name, seed)
-    _keep(kept, model)
-    return model
+    "The model of one source task from the cache, or trained and stored there"
+    file = folder/f'digits-{name}-2.pt'
+    try: saved = torch.load(file, weights_only=True)
+    except Exception: # missing or damaged
+        model = _trained(name)
+        saved = dict(state=model.state_dict(), classes=model.head.out_features, source_accuracy=model.source_accuracy)
+        try:
+            with atomic(file) as temporary: torch.save(saved, temporary)
+        except OSError as e:
+            warnings.warn(f'the trained model is not cached: {e}; set `cache` or XDG_CACHE_HOME', stacklevel=3)
+        return model
+    with torch.device('meta'): model = SourceNet(digits_sources[name], saved['classes'])
+    model.load_state_dict(saved['state'], assign=True)
+    model.source_accuracy = saved['source_accuracy']
+    return model.eval()
 
 def digits_zoo(
-    names:str|Iterable[str]|None=None, # Names of some of the source tasks; `None` is all sixteen
+    names:str|Iterable[str]|None=None, # Names of source tasks; `None`: all sixteen
     *,
     cache:str|Path|None=None, # Folder of trained models; `None`: `transfer-metrics` in the user's cache folder
     progress:bool=True, # Show a progress bar while models are trained
-) -> dict[str, SourceNet]: # Model by name of its source task, each with `task` and `source_accuracy`
-    """Small models, trained on related and unrelated source tasks, to choose from for the target task of `digits_task`
+) -> dict[str,SourceNet]: # Models by source task, each with `task` and `source_accuracy`
+    """Small models trained on related and unrelated source tasks
 
-    Raises `ValueError` if one of `names` is none of `digits_sources`
+    Raises `ValueError` if one of `names` is not in `digits_sources`.
 
-    >>> zoo = digits_zoo('untrained', progress=False)
-    >>> zoo['untrained'].task
+    >>> digits_zoo('untrained', progress=False)['untrained'].task
     'ten digits, but never trained'
     """
-    folder = _cache_folder() if cache is None else Path(cache)
-    if names is None: names = _sources
-    wanted = [names] if isinstance(names, str) else list(names)
-    for k in wanted:
-        known(k, _sources, 'digits model', 'digits_sources')
-    bar = tqdm(wanted, desc='digits zoo', unit='model', delay=1, disable=not progress)
-    with one_thread(True): return {k: _cached(k, folder) for k in bar}
+    folder = Path(cache or Path(os.environ.get('XDG_CACHE_HOME') or Path('~/.cache').expanduser())/'transfer-metrics')
+    names = [names] if isinstance(names, str) else [*(names or _sources)]
+    for k in names: one_of(k, 'names', digits_sources)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1) # more threads are slower on images this small
+    bar = tqdm(names, desc='digits zoo', unit='model', delay=1, disable=not progress)
+    try: return {k: _cached(k, folder) for k in bar}
+    finally: torch.set_num_threads(threads)
 
-# %% ../../nbs/datasets/01_digits.ipynb #3ea58a1c
 def digits_source(
     name:str, # Name of a model in `digits_zoo`
     *,
-    batch_size:int=256, # Images in a batch
+    batch_size:int=256, # Images per batch
 ) -> DataLoader: # Training images of its source task and their labels, in a fixed order
-    "The labelled data that a model of `digits_zoo` was trained on, as `outputs` takes it"
+    "The data on which a model of `digits_zoo` was trained, for scores that need them"
     x,y,*_ = digits_source_task(name)
     return DataLoader(TensorDataset(x.float(), y), batch_size)

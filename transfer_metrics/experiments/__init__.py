@@ -1,4 +1,4 @@
 "Experiments: do the scores predict what happens after transfer?"
-from ..public import lazy
+from .. import lazy
 
 lazy(__name__)

@@ -1,4 +1,4 @@
 "How accurate is the model on new data without labels?"
-from ..public import lazy
+from .. import lazy
 
 lazy(__name__)

@@ -1,4 +1,4 @@
-"""Nineteen ways in which pictures go bad, in five strengths, for images of any size (Hendrycks & Dietterich, ICLR 2019)
+"""Nineteen image corruptions in five severities (Hendrycks and Dietterich 2019)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/corruptions.html.md"""
 
@@ -7,142 +7,313 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/corruptions
 # %% auto #0
 __all__ = ['corruption_names', 'corruptions', 'corrupted_domain']
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #534d150f
-from collections.abc import Iterable
-from functools import partial
+# %% ../../nbs/invariance/11_corruptions.ipynb #76e69b32
+import math
+from collections.abc import Callable, Iterable
+from io import BytesIO
 from itertools import product
-from ..checks import as_seed, number, one_of
-from ..core import ArrayLike, like
-from .digital import digital
-from .domains import Domain, by_chunks, class_numbers, stored_images
-from .noise_and_blur import Draw, blurs, noises
-from .weather import weather
+from typing import Any
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import avg_pool2d, conv2d, grid_sample, interpolate, max_pool2d, pad
+from ..arrays import ArrayLike, like, number, one_of, whole
+from .image_sets import Domain, by_chunks, checked_images, grey
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #0a299f1f
-_snow = [
-    (.1,.2,1,.6,8,3,.95), (.1,.2,1,.5,10,4,.9), (.15,.3,1.75,.55,10,4,.9), (.25,.3,2.25,.6,12,6,.85),
-    (.3,.3,1.25,.65,14,12,.8)]
-
-_spatter = [
-    (.62,.1,.7,.7,.5,0), (.65,.1,.8,.7,.5,0), (.65,.3,1,.69,.5,0), (.65,.1,.7,.69,.6,1), (.65,.1,.5,.68,.6,1)]
-
-_of_noise:dict[str,list] = dict(
+# %% ../../nbs/invariance/11_corruptions.ipynb #d60b95c9
+_constants:dict[str,list] = dict(
     gaussian_noise=[.04, .06, .08, .09, .10],
     shot_noise=[500, 250, 100, 75, 50],
     impulse_noise=[.01, .02, .03, .05, .07],
-    speckle_noise=[.06, .1, .12, .16, .2])
-
-_of_blur:dict[str,list] = dict(
     defocus_blur=[(.3,.4), (.4,.5), (.5,.6), (1,.2), (1.5,.1)],
     glass_blur=[(.05,1,1), (.25,1,1), (.4,1,1), (.25,1,2), (.4,1,2)],
     motion_blur=[(6,1), (6,1.5), (6,2), (8,2), (9,2.5)],
     zoom_blur=[1.06, 1.11, 1.16, 1.21, 1.26],
-    gaussian_blur=[.4, .6, .7, .8, 1])
-
-_of_weather:dict[str,list] = dict(
-    snow=_snow,
+    snow=[(.1,.2,1,.6,8,3,.95), (.1,.2,1,.5,10,4,.9), (.15,.3,1.75,.55,10,4,.9), (.25,.3,2.25,.6,12,6,.85), (.3,.3,1.25,.65,14,12,.8)],
     frost=[(1,.2), (1,.3), (.9,.4), (.85,.4), (.75,.45)],
     fog=[(.2,3), (.5,3), (.75,2.5), (1,2), (1.5,1.75)],
-    spatter=_spatter)
-
-_of_digital:dict[str,list] = dict(
     brightness=[.05, .1, .15, .2, .3],
     contrast=[.75, .5, .4, .3, .15],
-    saturate=[(.3,0), (.1,0), (1.5,0), (2,.1), (2.5,.2)],
     elastic_transform=[(0,0,.08), (.05,.2,.07), (.08,.06,.06), (.1,.04,.05), (.1,.03,.03)],
     pixelate=[.95, .9, .85, .75, .65],
-    jpeg_compression=[80, 65, 58, 50, 40])
+    jpeg_compression=[80, 65, 58, 50, 40],
+    speckle_noise=[.06, .1, .12, .16, .2],
+    gaussian_blur=[.4, .6, .7, .8, 1],
+    spatter=[(.62,.1,.7,.7,.5,0), (.65,.1,.8,.7,.5,0), (.65,.3,1,.69,.5,0), (.65,.1,.7,.69,.6,1), (.65,.1,.5,.68,.6,1)],
+    saturate=[(.3,0), (.1,0), (1.5,0), (2,.1), (2.5,.2)])
+corruption_names = tuple(_constants) # the fifteen of the benchmark, then its four extra ones
 
-_constants = _of_noise|_of_blur|_of_weather|_of_digital
-_functions = noises|blurs|weather|digital
+# %% ../../nbs/invariance/11_corruptions.ipynb #5638340d
+class _Draw:
+    "Random numbers by name, one generator each, so that they do not depend on the size of the chunks"
+    def __init__(self, *seed): self.seed,self.made = seed,{}
+    def rng(self, key, *seed):
+        if key not in self.made: self.made[key] = np.random.default_rng([*self.seed,*seed])
+        return self.made[key]
+    def normal(self, key, *shape): return torch.from_numpy(self.rng(key, len(self.made)).standard_normal(shape, np.float32))
+    def uniform(self, key, *shape): return torch.from_numpy(self.rng(key, len(self.made)).random(shape, np.float32))
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #c52f1d62
-_benchmark = (
-    'gaussian_noise', 'shot_noise', 'impulse_noise', 'defocus_blur', 'glass_blur', 'motion_blur', 'zoom_blur',
-    'snow', 'frost', 'fog', 'brightness', 'contrast', 'elastic_transform', 'pixelate', 'jpeg_compression')
-_extra = 'speckle_noise','gaussian_blur','spatter','saturate'
-corruption_names = _benchmark+_extra # the fifteen of the benchmark, then its four extra ones
+def _padded(x, ry, rx, mode):
+    iy,ix = (torch.from_numpy(np.pad(np.arange(n), r, mode)).to(x.device) for n,r in zip(x.shape[2:], (ry,rx)))
+    return x[:,:,iy][...,ix]
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #39942b69
-def _check(name, severity):
-    "Refuse names and severities that there are not"
-    one_of(name, 'name', corruption_names)
-    if isinstance(severity, bool) or severity not in (1,2,3,4,5):
-        raise ValueError(f'`severity` must be 1, 2, 3, 4 or 5, got {severity!r}')
+def _filtered(x, kernel, mode):
+    h,w = kernel.shape
+    return conv2d(_padded(x, h//2, w//2, mode), kernel.to(x).expand(x.shape[1], 1, h, w), groups=x.shape[1])
 
-def _scale(x, scale):
-    "Factor on lengths in pixels, by default for images of this size"
-    if scale is not None: return number(scale, 'scale', 0, ends='(]')
-    shorter = min(x.shape[2:])
-    return max(1, shorter/32)
+def _bell(r, sigma): return torch.exp(-torch.arange(-r, r+1, dtype=torch.float64)**2/(2*sigma**2))
 
+def _smoothed(x, sigma, truncate=4., mode='edge'):
+    "Gaussian blur"
+    if sigma<=0: return x
+    bell = _bell(int(truncate*sigma+.5), sigma)
+    weights = bell/bell.sum()
+    return _filtered(_filtered(x, weights[None], mode), weights[:,None], mode)
+
+def _zoomed(x, factor):
+    "The middle of images, magnified"
+    def middle(x, h, w):
+        top,left = (x.shape[2]-h)//2,(x.shape[3]-w)//2
+        return x[...,top:top+h,left:left+w]
+    h,w = x.shape[2:]
+    kept = [math.ceil(n/factor) for n in (h,w)]
+    return middle(interpolate(middle(x, *kept), [max(n, round(k*factor)) for n,k in zip((h,w), kept)], mode='bilinear', align_corners=True), h, w)
+
+def _grown(x, size): return x if x.shape[2:]==size else interpolate(x, size, mode='bilinear', align_corners=False)
+
+def _looked_up(x, at):
+    "Each pixel from another position `at`, row by row, shape `[n, h, w]`"
+    return x.flatten(2).gather(2, at.reshape(len(x), 1, -1).expand(-1, x.shape[1], -1)).view_as(x)
+
+def _streaked(x, radius, sigma, angle):
+    "Motion blur of each image in its own direction, in radians, shape `[n]`"
+    def along(m, shift): return (torch.arange(m, device=x.device)+shift.ceil().long()[:,None]).clamp_(0, m-1)
+    h,w = x.shape[2:]
+    k = np.exp(-np.arange(2*math.ceil(radius)+1)**2/(2*sigma**2))
+    res = torch.zeros_like(x)
+    for i,weight in enumerate(k/k.sum()):
+        at = along(h, i*angle.sin()-.5)[:,:,None]*w+along(w, i*angle.cos()-.5)[:,None]
+        res.add_(_looked_up(x, at), alpha=weight)
+    return res
+
+def _base(x, s): return len(x),1,math.ceil(x.shape[2]/s),math.ceil(x.shape[3]/s) # a grid of about 32 x 32
+
+# %% ../../nbs/invariance/11_corruptions.ipynb #108a0943
+def _gaussian_noise(x, c, draw, s): return x+c*draw.normal('noise', *x.shape).to(x)
+def _speckle_noise(x, c, draw, s): return x+x*c*draw.normal('noise', *x.shape).to(x)
+def _shot_noise(x, c, draw, s): return torch.from_numpy(draw.rng('poisson').poisson((x*c).cpu().numpy()).astype(np.float32)).to(x)/c
+def _impulse_noise(x, c, draw, s):
+    u = draw.uniform('where', *x.shape).to(x)
+    return torch.where(u<c/2, 0, torch.where(u<c, 1, x))
+
+def _gaussian_blur(x, c, draw, s): return _smoothed(x, c*s)
+
+def _defocus_blur(x, c, draw, s):
+    radius,alias,r = c[0]*s,c[1]*s,max(1, round(s))
+    squares = torch.arange(-math.ceil(radius)-r, math.ceil(radius)+r+1)**2
+    disk = (squares[:,None]+squares<=radius**2).double()
+    bell = _bell(r, alias)
+    kernel = conv2d((disk/disk.sum())[None,None], (torch.outer(bell, bell)/bell.sum()**2)[None,None], padding=r)
+    return _filtered(x, kernel[0,0], 'reflect')
+
+def _zoom_blur(x, c, draw, s):
+    factors = np.arange(1, c, .01)
+    return (x+sum(_zoomed(x, f) for f in factors))/(len(factors)+1)
+
+def _motion_blur(x, c, draw, s): return _streaked(x, c[0]*s, c[1]*s, torch.deg2rad(90*draw.uniform('angle', len(x))-45).to(x))
+
+def _glass_blur(x, c, draw, s):
+    n,_,h,w = x.shape
+    d = max(1, round(c[1]*s))
+    def inside(m): return (torch.arange(m)>d)&(torch.arange(m)<=m-d) # pixels that the original moves
+    x = _smoothed(x, c[0]*s)
+    for k in range(c[2]):
+        moves = (draw.uniform(k, n, 2, h, w).to(x)*2*d).floor().long().clamp_(max=2*d-1)-d
+        dy,dx = torch.where((inside(h)[:,None]&inside(w)).to(x.device), moves, 0).unbind(1)
+        y,z = (torch.arange(m, device=x.device) for m in (h,w))
+        x = _looked_up(x, (y[:,None]+dy)*w+z+dx)
+    return _smoothed(x, c[0]*s)
+
+# %% ../../nbs/invariance/11_corruptions.ipynb #71e42fd9
+def _snow(x, c, draw, s):
+    mean,spread,zoom,least,length,sigma,kept = c
+    flakes = _zoomed(mean+spread*draw.normal('flakes', *_base(x, s)).to(x), zoom)
+    flakes = _grown(torch.where(flakes<least, 0, flakes), x.shape[2:]).clamp_(0, 1)
+    flakes = _streaked(flakes, length*s, sigma*s, torch.deg2rad(-135+90*draw.uniform('angle', len(x))).to(x))
+    return kept*x+(1-kept)*torch.maximum(x, grey(x)*1.5+.5)+flakes+flakes.rot90(2, (2,3))
+
+def _clouds(x, draw, decay):
+    "A cloud per image, in [0, 1], shape `[n, 1, h, w]`"
+    h,w = x.shape[2:]
+    size = step = 2**max(1, math.ceil(math.log2(max(h, w))))
+    u = (2*draw.uniform('clouds', len(x), size*size)-1).to(x)
+    m,wibble,at = u.new_zeros(len(u), size, size),100.,0
+    def fill(rows, cols, total):
+        nonlocal at
+        m[:,rows,cols] = total/4+wibble**2*u[:,at:at+total[0].numel()].view_as(total)
+        at += total[0].numel()
+    while step>=2:
+        corner,middle = slice(None, None, step),slice(step//2, None, step)
+        a = m[:,corner,corner]
+        row,col = a+a.roll(-1, 2),a+a.roll(-1, 1)
+        fill(middle, middle, col+col.roll(-1, 2))
+        b = m[:,middle,middle]
+        vertical,horizontal = b+b.roll(1, 1),b+b.roll(1, 2)
+        fill(corner, middle, vertical+row)
+        fill(middle, corner, horizontal+col)
+        step,wibble = step//2,wibble/decay
+    m -= m.amin((1,2), keepdim=True)
+    return (m/m.amax((1,2), keepdim=True))[:,None,:h,:w]
+
+def _fog(x, c, draw, s):
+    thickness,decay = c
+    top = x.amax((1,2,3), keepdim=True)
+    return (x+thickness*_clouds(x, draw, decay))*top/(top+thickness)
+
+def _crystals(x, draw, k=5):
+    "Six-armed crystals with side branches at random places, in [0, 1], shape `[n, 1, h, w]`"
+    h,w = x.shape[2:]
+    side = min(h, w)
+    top,left,turn,size = draw.uniform('crystals', len(x), 4, k, 1, 1).to(x).unbind(1)
+    rows,columns = ((torch.arange(n, device=x.device)+.5)/side for n in (h,w))
+    dy,dz = rows[:,None]-top*h/side,columns-left*w/side
+    r,angle,sixth = (dy**2+dz**2).sqrt(),torch.atan2(dy, dz)+2*math.pi*turn,math.pi/3
+    off = torch.remainder(angle+sixth/2, sixth)-sixth/2 # angle to the nearest arm
+    along,across = r*off.cos(),(r*off.sin()).abs()
+    branch = torch.cos(2*math.pi*(along-.6*across)/.12).clamp_(min=0)*torch.exp(-across/.12)
+    return (torch.exp(-r/(.2+.3*size))*torch.maximum(torch.exp(-(across/.03)**2), branch)).amax(1, keepdim=True)
+
+def _frost(x, c, draw, s):
+    ridge = (1-(2*_clouds(x, draw, 1.6)-1).abs())**2
+    ice = (.2+.4*ridge+.8*_crystals(x, draw)).clamp_(0, 1)
+    return c[0]*x+c[1]*ice*x.new_tensor([.85,.95,1.] if x.shape[1]==3 else [.93])[:,None,None]
+
+def _equalized(v):
+    "Histogram equalization of integers 0 to 255 in each image, as OpenCV does it"
+    flat = v.flatten(1)
+    counts = torch.zeros(len(v), 256, device=v.device).scatter_add_(1, flat, torch.ones(1, 1, device=v.device).expand_as(flat))
+    first = counts.gather(1, (counts>0).int().argmax(1, keepdim=True))
+    levels = ((counts.cumsum(1)-first)*(255/(flat.shape[1]-first).clamp(min=1))).round_().clamp_(0, 255)
+    return torch.where(first<flat.shape[1], levels.gather(1, flat), flat.to(levels.dtype)).view(v.shape)
+
+def _mean3(x): return avg_pool2d(_padded(x, 1, 1, 'reflect'), 3, 1)
+
+def _relief(liquid, s):
+    "Brightness of the surface of a liquid, lit from the upper left; the maximum is 1"
+    from scipy.ndimage import distance_transform_edt # slow
+    wet = (liquid>0).to(liquid.dtype)
+    shore = ((wet>0)&(-max_pool2d(-wet, 3, 1, 1)==0))[:,0]
+    far = distance_transform_edt(~shore.cpu().numpy(), sampling=(1e6,1,1)) if shore.any() else np.full(shore.shape, 1e6)
+    height = torch.from_numpy(np.minimum(far/s, 20)).to(liquid)[:,None]
+    slope = _equalized((_mean3(height)+1e-4).long()).to(liquid)
+    light = torch.tensor([[-2.,-1,0],[-1,1,1],[0,1,2]])
+    m = liquid*_mean3(_filtered(slope, light, 'reflect').clamp_(0, 255))
+    return m/m.amax((1,2,3), keepdim=True).clamp_(min=1e-12)
+
+def _spatter(x, c, draw, s):
+    mean,spread,sigma,least,strength,mud = c
+    liquid = _grown(_smoothed(mean+spread*draw.normal('liquid', *_base(x, s)).to(x), sigma), x.shape[2:])
+    liquid = torch.where(liquid<least, 0, liquid)
+    colour = x.new_tensor((63,42,20) if mud else (175,238,238))[:,None,None]/255
+    if x.shape[1]!=3: colour = grey(colour[None])[0]
+    if not mud: return x+strength*_relief(liquid, s)*colour
+    m = _smoothed((liquid>least).to(x), strength*s)
+    m = torch.where(m<.8, 0, m)
+    return x*(1-m)+colour*m
+
+# %% ../../nbs/invariance/11_corruptions.ipynb #7e0e3edb
+def _contrast(x, c, draw, s):
+    m = x.mean((2,3), keepdim=True)
+    return (x-m)*c+m
+
+def _brightness(x, c, draw, s):
+    v = x.amax(1, keepdim=True)
+    return torch.where(v>0, x*((v+c).clamp(max=1)/v.clamp(min=1e-12)), c)
+
+def _saturate(x, c, draw, s):
+    if x.shape[1]==1: return x
+    v,low = x.amax(1, keepdim=True),x.amin(1, keepdim=True)
+    sat = (v-low)/v.clamp(min=1e-12)
+    new = (sat*c[0]+c[1]).clamp(0, 1)
+    red = torch.cat([v, (v*(1-new)).expand(-1, x.shape[1]-1, -1, -1)], 1) # a grey pixel has the hue of red
+    return torch.where(sat>0, v-(v-x)*new/torch.where(sat>0, sat, 1), red)
+
+def _jpeg_compression(x, c, draw, s):
+    from PIL import Image # torchvision's encoder is to be removed
+    def saved(a):
+        f = BytesIO()
+        Image.fromarray(np.ascontiguousarray(a)).save(f, 'JPEG', quality=c)
+        return np.asarray(Image.open(f))
+    a = (x*255).round().to(torch.uint8).cpu().numpy()
+    if x.shape[1]==3: a = np.moveaxis(np.stack([saved(o) for o in np.moveaxis(a, 1, -1)]), -1, 1)
+    else: a = np.stack([saved(o) for o in a.reshape(-1, *a.shape[2:])]).reshape(a.shape)
+    return torch.from_numpy(a).to(x)/255
+
+def _box(n, m):
+    "Weights `[m, n]` of PIL's box filter from `n` pixels to `m`"
+    i,centre,reach = np.arange(n),(np.arange(m)[:,None]+.5)*n/m,max(n/m, 1)/2
+    off = (i-centre+.5)/(2*reach)
+    k = ((i>=(centre-reach+.5).astype(int))&(i<(centre+reach+.5).astype(int))&(off>-.5)&(off<=.5)).astype(float)
+    return k/k.sum(1, keepdims=True)
+
+def _pixelate(x, c, draw, s):
+    rows,cols = (torch.from_numpy(_box(max(1, int(n*c)), n)@_box(n, max(1, int(n*c)))).to(x) for n in x.shape[2:])
+    return rows@x@cols.T
+
+def _sampled(x, px, py, corners):
+    "Images at places in pixels, mirrored at the border"
+    px,py = (2*p/max(n-1, 1)-1 if corners else (2*p+1)/n-1 for p,n in zip((px,py), (x.shape[3],x.shape[2])))
+    return grid_sample(x, torch.stack([px,py], -1), padding_mode='reflection', align_corners=corners)
+
+def _elastic_transform(x, c, draw, s):
+    n,_,h,w = x.shape
+    (pull,width,tilt),side = c,min(h, w)
+    y,z = torch.meshgrid(torch.arange(h).to(x), torch.arange(w).to(x), indexing='ij')
+    points = x.new_tensor([(1,1),(1,-1),(-1,-1)])*(side//3)+x.new_tensor([w//2,h//2]) # three points move at random
+    moved = points+(2*draw.uniform('corners', n, 3, 2)-1).to(x)*tilt*side
+    back = torch.linalg.solve(pad(moved, (0,1), value=1.), points.expand(n, -1, -1))
+    x = _sampled(x, *(torch.stack([z,y,torch.ones_like(y)], -1)@back[:,None]).unbind(-1), True)
+    if not pull: return x
+    field = (2*draw.uniform('field', n, 2, math.ceil(h/(side/32)), math.ceil(w/(side/32)))-1).to(x)
+    dy,dx = (_grown(_smoothed(field, 32*width, 3., 'symmetric'), (h,w))*pull*side).unbind(1)
+    return _sampled(x, z+dx, y+dy, False)
+
+_functions:dict[str,Callable] = {k: globals()[f'_{k}'] for k in corruption_names}
+
+# %% ../../nbs/invariance/11_corruptions.ipynb #c9b4500b
 def corruptions(
-    images:ArrayLike, # Images `[n, c, h, w]`: `uint8`, or floating point in [0, 1]
+    images:ArrayLike, # Shape `[n, c, h, w]`: `uint8`, or floating point in [0, 1]
     name:str, # One of `corruption_names`
     severity:int, # From 1 to 5
     *,
-    seed:int=0, # For what is random in it
-    scale:float|None=None, # Factor on lengths in pixels; `None` is the shorter side by 32, at least 1
-) -> ArrayLike: # The corrupted images, in the kind of array that `images` is
-    "One of the 19 corruptions of [Hendrycks & Dietterich 2019](https://arxiv.org/abs/1903.12261)"
-    _check(name, severity)
-    x = stored_images(images)
-    s = _scale(x, scale)
-    f = _functions[name]
-    c = _constants[name][severity-1]
-    place = corruption_names.index(name)
-    draw = Draw(as_seed(seed), place, severity)
-    def corrupted(some, rows):
-        made = f(some, c, draw, s)
-        return made.clamp_(0, 1)
-    return like(by_chunks(corrupted, x), images)
-
-# %% ../../nbs/invariance/11_corruptions.ipynb #719d81a1
-def _given(images, labels, i): return images,labels
-
-def _corrupted(sets, kinds, seed, i):
-    "Set `i` of a corrupted domain"
-    which,kind = divmod(i, len(kinds))
-    o = sets[which]
-    corrupted = corruptions(o.images, *kinds[kind], seed=seed)
-    return corrupted,o.labels
-
-def _as_domain(images, labels):
-    "A domain, or one with a single set without a name"
-    if not isinstance(images, Domain):
-        x = stored_images(images)
-        y = class_numbers(labels, len(x))
-        return Domain([''], partial(_given, x, y))
-    if labels is not None: raise ValueError('`labels` must be None with a domain, whose sets have their own')
-    return images
-
-def _name(o, kind):
-    "Name of a set under a corruption of some strength"
-    name,severity = kind
-    return f'{o}-{name}-{severity}' if o else f'{name}-{severity}'
+    seed:int=0, # Random seed
+    scale:float|None=None, # Factor on lengths in pixels; `None`: the shorter side divided by 32, at least 1
+) -> ArrayLike: # Of the type of `images`
+    "Corrupted images, see [Hendrycks and Dietterich 2019](https://arxiv.org/abs/1903.12261); raises `ValueError` for unknown names and severities"
+    c = _constants[one_of(name, 'name', corruption_names)][whole(severity, 'severity', 1, 5)-1]
+    x,draw = checked_images(images),_Draw(seed, corruption_names.index(name), severity)
+    s = max(1, min(x.shape[2:])/32) if scale is None else number(scale, 'scale', 0, ends='(]')
+    return like(by_chunks(lambda some,rows: _functions[name](some, c, draw, s), x), images)
 
 def corrupted_domain(
-    images:ArrayLike|Domain, # Images `[n, c, h, w]`, or a domain, each set of which is corrupted
-    labels:ArrayLike|None=None, # Class numbers `[n]`; a domain has its own
+    images:Any, # Shape `[n, c, h, w]`: `uint8`, or floating point in [0, 1]; or a `Domain`, whose sets are corrupted
+    labels:ArrayLike|None=None, # Labels, shape `[n]`; not used for a domain
     *,
-    names:Iterable[str]=corruption_names, # Which corruptions
-    severities:Iterable[int]=(1,2,3,4,5), # How strong
-    seed:int=0, # For what is random in them
-) -> Domain: # For each set all corruptions, each in all strengths, made when asked for
-    """Corrupted versions of one image set or of many
+    names:Iterable[str]=corruption_names, # Corruptions
+    severities:Iterable[int]=(1,2,3,4,5), # Severities
+    seed:int=0, # Random seed
+) -> Domain: # A set per corruption and severity, of each set
+    """Corrupted versions of one image set or of many, made on access
 
-    Raises `ValueError` if there is no such corruption or severity, if images are floating point beyond [0, 1], or if
-    `labels` come with a domain
+    Raises `ValueError` if a name or severity is unknown, or images are outside [0, 1].
 
-    >>> import torch, transfer_metrics as tm
-    >>> tm.corrupted_domain(torch.zeros(4, 3, 32, 32), names=['fog', 'snow'], severities=[1, 5])
+    >>> corrupted_domain(torch.zeros(4, 3, 32, 32), names=['fog', 'snow'], severities=[1, 5])
     Domain of 4 sets: fog-1, fog-5, snow-1, ...
     """
-    listed = [names] if isinstance(names, str) else list(names)
-    kinds = list(product(listed, severities))
-    for o in kinds:
-        _check(*o)
-    sets = _as_domain(images, labels)
-    named = [_name(*o) for o in product(sets.names, kinds)]
-    load = partial(_corrupted, sets, kinds, as_seed(seed))
-    return Domain(named, load)
+    kinds = [*product([names] if isinstance(names, str) else names, severities)]
+    for k,severity in kinds: whole(severity, 'severity', 1, 5), one_of(k, 'name', corruption_names)
+    sets = images if isinstance(images, Domain) else Domain([''], lambda i, x=checked_images(images): (x,labels))
+    def load(i):
+        o = sets[i//len(kinds)]
+        return corruptions(o.images, *kinds[i%len(kinds)], seed=seed),o.labels
+    return Domain([f'{o}-{k}-{severity}'.lstrip('-') for o in sets.names for k,severity in kinds], load)

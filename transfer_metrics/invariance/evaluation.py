@@ -1,4 +1,4 @@
-"""Models times image sets: a table that grows on the disk, how well each metric predicts accuracy, an example
+"""Models times image sets: every label-free metric in one table that survives a kill
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/evaluation.html.md"""
 
@@ -7,294 +7,109 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/evaluation.
 # %% auto #0
 __all__ = ['evaluate', 'DigitsDomains', 'digits_domains']
 
-# %% ../../nbs/invariance/14_evaluation.ipynb #81a98a90
+# %% ../../nbs/invariance/14_evaluation.ipynb #e6629a61
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
-import numpy as np
 import pandas as pd
 import torch
 from torch import nn
-from ..progress import tqdm
-from ..checks import by_name, distinct, enough, instance, known, whole
+from tqdm.auto import tqdm
+from ..data import stratified_subset
 from ..datasets.digits import digits_source_task, digits_task, digits_zoo
-from ..models import Outputs, forward
+from ..outputs import outputs
 from ..registry import result_frame
-from ..samples import Samples, stratified_subset
-from ..store import Book, Item, fingerprint
+from ..store import Rows, key_of
 from .corruptions import corrupted_domain
-from .domains import Domain, ImageSet, floats, interior_domain
+from .image_sets import Domain, ImageSet, interior_domain
 from .prediction import TransformHead, fit_head
-from .label_free import heads_by_task, label_free_metrics
-from .report import label_free_report, report_rows
+from .predicted_accuracy import label_free_names, label_free_report
 
-# %% ../../nbs/invariance/14_evaluation.ipynb #a5f4958a
-_columns = dict(model=str, data=str, metric=str, value=float, n=int, seconds=float) # of a stored result
-
-# %% ../../nbs/invariance/14_evaluation.ipynb #a36a1f48
-def _answered(model, data, prepare, **run):
-    "Probabilities that `model` gives the images of `data`, and their labels"
-    images = Samples.of(data, prepare=prepare)
-    looks = forward(model, images, dtype=torch.float64, progress=False, name='source', **run)
-    probs = [look.probs.cpu() for look in looks]
-    return torch.cat(probs),data.labels
-
-# %% ../../nbs/invariance/14_evaluation.ipynb #60174dd5
-class _Job:
-    "One model, with all that its results depend on but the images"
-    def __init__(self, name, model, source, heads, metrics, prepare, options, run):
-        self.name = name
-        self.model = model
-        self.source = source
-        self.heads = heads_by_task(heads)
-        self.metrics = metrics
-        self.prepare = prepare
-        self.options = options
-        self.run = run # device, batch size
-        self.rows(True) # refuses what cannot be
-
-    def rows(self, labels):
-        "The rows of a report, and the metric that each belongs to"
-        options = dict(self.options, source=self.source, heads=self.heads.values(), labels=labels)
-        options.pop('prior', None)
-        return report_rows(self.metrics, **options)
-
-    def key(self):
-        "Fingerprint of all that results depend on but the images and the metric"
-        told = self.source
-        if isinstance(told, Outputs): told = [told.probs, told.labels]
-        elif told is not None: told = list(told[-2:])
-        heads = [_facts(self.heads[task]) for task in sorted(self.heads)]
-        code = [label_free_report, _answered]
-        options = sorted(self.options.items())
-        return fingerprint(code, self.model, told, heads, self.prepare, options)
-
-    def answer(self, metrics):
-        "What `label_free_report` takes as the source of these metrics"
-        among = label_free_metrics()
-        needs = {among[k].need for k in metrics}
-        if 'source' not in needs: return None
-        if isinstance(self.source, ImageSet):
-            answers = _answered(self.model, self.source, self.prepare, **self.run)
-            self.source = answers
-        return self.source
-
-    def report(self, data, metrics):
-        "The metrics named, of one image set"
-        images = Samples.of(data, prepare=self.prepare)
-        source = self.answer(metrics)
-        options = dict(self.options, heads=self.heads.values(), estimate=False, progress=False)
-        return label_free_report(self.model, images, metrics, source, **options, **self.run)
-
-_parts_of_a_head = 'task','grid','permutations','layer','weight','bias'
-
-def _facts(head): return [getattr(head, k) for k in _parts_of_a_head]
-
-def _measure(given, missing):
-    "Rows of a report that are missing; `given` is a job and an image set"
-    job,data = given
-    metric_of = job.rows(data.labels is not None)
-    metrics = [metric_of[r] for r in missing]
-    start = time.perf_counter()
-    report = job.report(data, list(dict.fromkeys(metrics)))
-    spent = time.perf_counter()-start
-    found = report.set_index('metric')
-    for r in missing:
-        value = float(found.value[r])
-        n = int(found.n[r])
-        yield r,[(value, n, spent/len(missing))],''
-
-# %% ../../nbs/invariance/14_evaluation.ipynb #b2618906
-def _check_given(what, given, models, more=''):
-    "Refuse what is not there for each model"
-    if given is None or isinstance(given, ImageSet): return
-    needed = f'`{what}` must be a dict with an entry for each model{more}'
-    if not isinstance(given, Mapping): raise ValueError(f'{needed}, got {type(given).__name__}')
-    if not given: return
-    missing = set(models)-set(given)
-    if missing: raise ValueError(f'{needed}, got none for {min(missing)!r}')
-
-def _check_jobs(models, source, heads, options):
-    "Refuse models, sources, heads and options that make no sense"
-    by_name(models, 'models')
-    _check_given('source', source, models, ', or an ImageSet with labels')
-    _check_given('heads', heads, models)
-    if isinstance(source, ImageSet) and source.labels is None:
-        raise ValueError('`source` must have labels, the image set has none')
-    for k in options:
-        known(k, ('grid','permutations','prior','seed'), 'option')
-
-def _jobs(models, source, heads, metrics, prepare, options, run):
-    "What is to be done with each model"
-    _check_jobs(models, source, heads, options)
-    by_model = isinstance(source, Mapping) and source
-    sources = source if by_model else dict.fromkeys(models, source or None)
-    common = metrics,prepare or floats,options,run
-    jobs = []
-    for k,m in models.items():
-        own = heads.get(k, ()) if heads else ()
-        jobs.append(_Job(k, m, sources[k], own, *common))
-    return jobs
-
-# %% ../../nbs/invariance/14_evaluation.ipynb #6dd15cdd
-class _Keys:
-    "The key of each result; without a file its names are enough"
-    def __init__(self, jobs, book):
-        self.book:Any = book if book.path is not None else None
-        self.jobs = {}
-        self.code = {} # of each metric
-        self.content = '' # of the image set whose turn it is
-        if not self.book: return
-        self.jobs = {j.name: j.key() for j in jobs}
-        among = {k: o.metric for k,o in label_free_metrics().items()}
-        self.code = {k: fingerprint(m.f, m.state) for k,m in among.items()}
-
-    def look(self, data):
-        "Take the next image set"
-        if self.book: self.content = fingerprint(data.images, data.labels)
-
-    def key(self, job, row, metric):
-        "Of one row of a report, in a file"
-        of_job = self.jobs[job.name]
-        return self.book.key(of_job, self.content, self.code[metric], row)
-
-    def results(self, job, data):
-        "Key and names of each row of one model and the image set"
-        found = {}
-        for row,metric in job.rows(data.labels is not None).items():
-            names = job.name,data.name,row
-            key = self.key(job, row, metric) if self.book else names
-            found[row] = key,names
-        return found
-
-def _items(jobs, domain, book, wanted, here):
-    "Each set with each model; `wanted` takes the keys of the rows by model, set and name"
-    keys = _Keys(jobs, book)
-    seen:list[str] = []
-    for data in domain:
-        instance(data, 'domain', ImageSet, 'image sets, ImageSet(name, images, labels), not images or a loader')
-        distinct([*seen, data.name], 'the sets')
-        seen.append(data.name)
-        keys.look(data)
-        for j in jobs:
-            results = keys.results(j, data)
-            both = j.name,data.name
-            wanted[both] = results
-            missing = [key for key,_ in results.values() if key not in book.known]
-            if missing and not here: _answer_once(j, data)
-            yield Item(f'{j.name} on {data.name}', (j,data), results)
-
-def _answer_once(job, data):
-    "Let a model answer for the source here and not in each worker; what fails, fails again where it is told"
-    with suppress(Exception):
-        metric_of = job.rows(data.labels is not None)
-        job.answer(metric_of.values())
-
-# %% ../../nbs/invariance/14_evaluation.ipynb #8b15d4b1
-def _units(job):
-    "Unit of each row of a report"
-    among = label_free_metrics()
-    metric_of = job.rows(True)
-    return {row: among[k].metric.unit for row,k in metric_of.items()}
-
-def _found(jobs, wanted, book):
-    "Rows of the table, model by model"
-    for j in jobs:
-        units = _units(j)
-        for (model,_),results in wanted.items():
-            if model!=j.name: continue
-            for key,names in results.values():
-                row = dict(zip(('model','data','metric'), names, strict=True))
-                measured, = book.rows(key)
-                row |= zip(('value','n','seconds','error'), measured, strict=True)
-                yield row|dict(unit=units[row['metric']])
-
+# %% ../../nbs/invariance/14_evaluation.ipynb #99185e86
 def evaluate(
-    models:Mapping[str,nn.Module], # Classifiers of images by name; left exactly as they were
-    domain:Iterable[ImageSet], # Image sets: a `Domain`, or any iterable; one of them is in memory at a time
+    models:Mapping[str,Any], # Classifiers of images by name
+    domain:Iterable[ImageSet], # Image sets, one of which is in memory at a time
     *,
-    # Labelled images of the models' own kind, an `ImageSet`; or by model what `label_free_report` takes
-    source:Any=None,
-    heads:Mapping[str,Iterable[TransformHead]]|None=None, # Of `fit_head`, by name of the model
-    metrics:str|Iterable[str]|None=None, # Which; `None` is all that the input allows, and accuracy for sets with labels
-    prepare:Callable|None=None, # From images of a set to what the models take; `None` makes them floats in [0, 1]
-    store:str|Path|None=None, # A file (CSV) to keep results in, and to take known ones from
-    resume:bool=True, # Take known results from the file; else measure all again
-    executor:Executor|None=None, # A process or thread pool, Dask's `client.get_executor()`; `None` is here
-    batch_size:int=256, # Images a forward pass
-    device:str|torch.device|None=None, # Where to run; `None` is where each model is
+    source:Any=None, # Labelled samples for `atc` and `doc`: an `ImageSet`, or by model `Outputs` or `(probs, labels)`
+    heads:Mapping[str,Iterable[TransformHead]]|None=None, # From `fit_head`, by model
+    metrics:str|Iterable[str]|None=None, # As in `label_free_report`
+    prepare:Callable|None=None, # From images `[n, c, h, w]` in [0, 1] to what the models take, such as a normalization
+    store:str|Path|None=None, # File of results that are known; `None`: none
+    resume:bool=True, # Look up known results; `False`: compute them again
+    batch_size:int=256, # Images per forward pass
+    device:Any=None, # Where to run; `None`: where each model is
     progress:bool=True, # Show a progress bar
-    **options, # `grid`, `permutations`, `prior` and `seed` of `label_free_report`
-) -> pd.DataFrame: # Columns `model, data` (name of the set)`, metric, value, lo, hi, n, unit, seconds, error`
-    """Every label-free metric, and accuracy, of each model on each image set; what fails is reported in its own rows
+    **options:Any, # `grid`, `permutations`, `prior`, `seed` of `label_free_report`
+) -> pd.DataFrame: # Columns `model, data` (name of the set)`, metric, value`, ...; a row per model, set and metric
+    """Label-free metrics and accuracy of each model on each image set; errors have a row of their own
 
-    Raises `ValueError` if there is no model or image set, if two sets have one name, or if a metric is unknown or lacks
-    its `source` or `heads`
+    Raises `ValueError` if there are no models or sets, names repeat, or a metric is unknown or needs `source` or `heads`.
 
-    >>> import torch, transfer_metrics as tm
-    >>> from transfer_metrics.invariance.domains import ImageSet
-    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))
-    >>> for p in model.parameters(): _ = p.data.zero_()   # in doubt about everything
+    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
+    >>> for p in model.parameters(): _ = p.data.zero_() # equal probabilities
     >>> sets = [ImageSet('grey', torch.zeros(3, 1, 2, 2), torch.tensor([0, 0, 1]))]
-    >>> found = tm.evaluate({'a model': model}, sets, metrics=['entropy','accuracy'], progress=False)
-    >>> found[['model','data','metric','value','n']].round(3).values.tolist()
-    [['a model', 'grey', 'entropy', 0.693, 3], ['a model', 'grey', 'accuracy', 0.667, 3]]
+    >>> evaluate({'net': model}, sets, metrics=['entropy', 'accuracy'], progress=False).value.round(3).tolist()
+    [0.693, 0.667]
     """
-    size = whole(batch_size, 'batch_size', 1)
-    run = dict(batch_size=size, device=device)
-    jobs = _jobs(models, source, heads, metrics, prepare, options, run)
-    names = 'model','data','metric'
-    book = Book(store, _columns, names=names, resume=resume)
-    wanted:dict[tuple,dict] = {}
-    sets = tqdm(domain, desc='image sets', unit='set', disable=not progress)
-    items = _items(jobs, sets, book, wanted, executor is None)
-    book.run(_measure, items, executor=executor, unit='image set')
-    enough(len(wanted), 1, 'domain', 'image set')
-    return result_frame(_found(jobs, wanted, book))
+    if not isinstance(models, Mapping) or not models: raise ValueError(f'`models` must be {{name: model}}, got {models!r:.60}')
+    rows,found,seen = Rows(store, resume=resume),[],set()
+    def ready(images):
+        x = images/255 if images.dtype==torch.uint8 else images
+        return x if prepare is None else prepare(x)
+    own,keys = {},{}
+    for k,m in models.items():
+        given = source
+        if isinstance(source, ImageSet):
+            out = outputs(m, (ready(source.images),source.labels), batch_size=batch_size, device=device, progress=False)
+            given = out.probs,out.labels
+        elif source is not None: given = source[k]
+        own[k] = dict(source=given, heads=tuple((heads or {}).get(k, ())))
+        keys[k] = key_of(m, prepare, options, list(given) if isinstance(given, tuple) else given, [vars(h) for h in own[k]['heads']]) if store else k
+    for data in tqdm(domain, desc='image sets', unit='set', disable=not progress):
+        if data.name in seen: raise ValueError(f'the sets must have different names, got {data.name!r} twice')
+        seen.add(data.name)
+        content = key_of(data.images, data.labels) if store else data.name
+        for k,m in models.items():
+            wanted = label_free_names(metrics, labels=data.labels is not None, classifier=m, **own[k])
+            missing = [o for o in wanted if f'{keys[k]}-{content}-{o}' not in rows]
+            error = ''
+            if missing:
+                start = time.perf_counter()
+                try:
+                    report = label_free_report(m, (ready(data.images),data.labels), missing, batch_size=batch_size, device=device, progress=False, **own[k], **options)
+                    spent = (time.perf_counter()-start)/len(missing)
+                    for o in report.itertuples(): rows.put(f'{keys[k]}-{content}-{o.metric}', dict(value=o.value, n=o.n, unit=o.unit, seconds=spent))
+                except Exception as e: error = f'{type(e).__name__}: {e}'
+            found += [dict(model=k, data=data.name, metric=o)|rows.get(f'{keys[k]}-{content}-{o}', dict(error=error)) for o in wanted]
+    if not seen: raise ValueError('`domain` must hold at least one image set, got none')
+    return result_frame(sorted(found, key=lambda o: [*models].index(o['model'])))
 
-# %% ../../nbs/invariance/14_evaluation.ipynb #cc80f9aa
+# %% ../../nbs/invariance/14_evaluation.ipynb #5103f2ac
 class DigitsDomains(NamedTuple):
-    "Small networks that read digits, and image sets to judge them on"
-    models: dict[str,nn.Module] # networks by what they have learned from
-    interior: Domain # versions of one half of the images, as `interior_domain` makes them
-    exterior: Domain # corrupted versions of the other half
-    source: ImageSet # labelled images of the kind that the networks know, for `doc` and `atc`
-    heads: dict[str,list] # of `fit_head`, by name of the network
-
-# %% ../../nbs/invariance/14_evaluation.ipynb #27cd10d2
-_digit_nets = dict(clean='digits', noise='noisy', few='few')
-_digit_corruptions = (
-    'gaussian_noise','impulse_noise','defocus_blur','motion_blur','fog','contrast','pixelate','elastic_transform')
+    "Small networks that read digits, and image sets to evaluate them on"
+    models: dict[str,nn.Module] # By what they were trained on
+    interior: Domain # Versions of one half of the images, as `interior_domain` makes them
+    exterior: Domain # Corrupted versions of the other half
+    source: ImageSet # Labelled images like those of the training
+    heads: dict[str,list] # From `fit_head`, by network
 
 def digits_domains(
     *,
     n_interior:int=60, # Number of image sets in the interior domain
-    seed:int=0, # Of their transforms
-    n:int=200, # Images in a set, as many of each digit as there are
-    # Folder to keep trained networks in; `None` is `transfer-metrics` in the user's cache folder
-    cache:str|Path|None=None,
+    n:int=200, # Images per set
+    seed:int=0, # Of the transforms
+    cache:str|Path|None=None, # Folder of trained networks; `None`: the user's cache folder
     progress:bool=True, # Show progress bars
-) -> DigitsDomains: # Networks, interior sets and forty exterior sets, labelled source images, heads
-    "An example to try things on: three networks, and sets made from digits that none of them has seen"
-    zoo = digits_zoo(_digit_nets.values(), cache=cache, progress=progress)
-    models:dict[str,nn.Module] = {k: zoo[net] for k,net in _digit_nets.items()}
-    interior,exterior = _digit_domains(n_interior, seed, n)
-    x,_,x_test,y_test = digits_source_task('digits')
-    source = ImageSet('source', x_test.float(), y_test)
-    heads = {}
-    for k,m in tqdm(models.items(), desc='heads', disable=not progress):
-        heads[k] = [fit_head(m, x.float(), task=task, progress=False) for task in ('rotation','jigsaw')]
-    return DigitsDomains(models, interior, exterior, source, heads)
-
-def _digit_domains(n_interior, seed, n):
-    "Versions of one half of the images, and corrupted versions of the other"
-    t = digits_task()
-    own = np.asarray(stratified_subset(t.y, n))
-    others = np.asarray(stratified_subset(t.y_test, n))
+) -> DigitsDomains: # Three networks, forty exterior sets, and heads for rotations and jigsaws
+    "Networks, image sets and heads to try things on"
+    nets = dict(clean='digits', noise='noisy', few='few')
+    zoo = digits_zoo(nets.values(), cache=cache, progress=progress)
+    t,(x,_,x_test,y_test) = digits_task(),digits_source_task('digits')
+    own,others = (torch.as_tensor(stratified_subset(y, n)) for y in (t.y,t.y_test))
     interior = interior_domain(t.x[own], n_interior, seed=seed, labels=t.y[own])
-    held = t.x_test[others],t.y_test[others]
-    exterior = corrupted_domain(Domain(['exterior'], lambda _: held), names=_digit_corruptions, seed=seed)
-    return interior,exterior
+    names = 'gaussian_noise','impulse_noise','defocus_blur','motion_blur','fog','contrast','pixelate','elastic_transform'
+    exterior = corrupted_domain(Domain(['exterior'], lambda _: (t.x_test[others],t.y_test[others])), names=names, seed=seed)
+    models = {k: zoo[net] for k,net in nets.items()}
+    heads = {k: [fit_head(m, x.float(), task=task, progress=False) for task in ('rotation','jigsaw')] for k,m in models.items()}
+    return DigitsDomains(models, interior, exterior, ImageSet('source', x_test.float(), y_test), heads)

@@ -1,4 +1,4 @@
-"""Matrix norm of normalised logits: how far the samples lie from the decision boundaries (Xie et al., NeurIPS 2024)
+"""Matrix norm of normalized logits: how far samples are from the decision boundaries (Xie et al. 2024)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/mano.html.md"""
 
@@ -7,99 +7,42 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/mano.html.m
 # %% auto #0
 __all__ = ['mano']
 
-# %% ../../nbs/invariance/08_mano.ipynb #2e24f819
+# %% ../../nbs/invariance/08_mano.ipynb #c0f1359f
 import torch
-from torch import Tensor
-from ..checks import finite_rows, number, same_width
-from ..core import ArrayLike, as_matrix, chunks
+from ..arrays import ArrayLike, as_matrix, chunks, number
 from ..registry import metric
-from ..state import State, same_size, same_sums, some_samples
 
-# %% ../../nbs/invariance/08_mano.ipynb #488308cd
-def _polynomial(q:Tensor, floor:bool) -> Tensor:
-    "$1+q+q^2/2$, less the smallest entry of the row with `floor`, rows scaled to sum 1"
-    s = q.abs().amax(1, keepdim=True).clamp(min=1)
-    u = q/s
-    v = (1/s)**2+u/s+u**2/2
-    if floor: v = v-v.amin(1, keepdim=True)
-    total = v.sum(1, keepdim=True)
-    uniform = 1/v.shape[1]
-    return torch.where(total>0, v/total, uniform) # all logits equal
-
-# %% ../../nbs/invariance/08_mano.ipynb #fd3dfe39
-def _mano_sums(q:Tensor, p:float=4, floor:bool=False) -> Tensor:
-    "Sums over rows of logits: uncertainty, p-th powers of the softmax and of the polynomial; `float64`, shape `[3]`"
-    q = q.double()
-    logs = q.log_softmax(1)
-    uncertainty = -logs.mean(1).sum()
-    soft = (p*logs).exp().sum()
-    poly = _polynomial(q, floor).pow(p).sum()
-    return torch.stack([uncertainty, soft, poly])
-
-def _mano(sums:Tensor, n:int, k:int, p:float=4, eta:float=5.) -> float:
-    "MaNo from the sums over `n` rows of `k` logits"
-    uncertainty,soft,poly = sums.tolist()
-    total = soft if uncertainty/n>eta else poly
-    return (total/(n*k))**(1/p)
-
-# %% ../../nbs/invariance/08_mano.ipynb #88a6c8f9
-class _ManoState(State):
-    "The three sums, and of how many numbers they are"
-    fields = 'sums','n','k'
-
-    def __init__(self, p=4, eta=5., floor=False):
-        number(p, 'p', 1, ends='()')
-        self.p = p
-        self.eta = eta
-        self.floor = floor
-        self.sums = torch.zeros(3, dtype=torch.float64)
-        self.n = 0
-        self.k = 0
-
-    def update(self, logits):
-        q = as_matrix(logits, 'logits', shape='[n, classes]')
-        if self.n: same_width(q, 'logits', self.k)
-        sums = q.new_zeros(3, dtype=torch.float64)
-        for s in chunks(q):
-            finite_rows(q[s].isfinite().all(1), 'logits', s.start)
-            sums += _mano_sums(q[s], self.p, self.floor)
-        self.sums = self.sums.to(q.device)+sums
-        self.n += len(q)
-        self.k = q.shape[1]
-        return self
-
-    def merge(self, other):
-        same_sums(self, other)
-        if self.n and other.n: same_size(self.k, other.k, 'classes')
-        self.sums = self.sums+other.sums.to(self.sums.device)
-        self.n += other.n
-        self.k = self.k or other.k
-        return self
-
-    def value(self):
-        some_samples(self.n)
-        return _mano(self.sums, self.n, self.k, self.p, self.eta)
-
-# %% ../../nbs/invariance/08_mano.ipynb #fa932f4f
-@metric(unit='1', range=(0, 1), source='[Xie et al. 2024](https://arxiv.org/abs/2405.18979)', state=_ManoState,
-    question='How far from the decision boundaries do the samples lie?',
+# %% ../../nbs/invariance/08_mano.ipynb #077ba9f1
+@metric(unit='1', range=(0, 1), source='[Xie et al. 2024](https://arxiv.org/abs/2405.18979)',
+    question='How far are the samples from the decision boundaries?',
     cost='one read of the logits',
-    avoid='you compare models, or sets on both sides of the switch: fix the normalisation with `eta=0` or `eta=inf`')
+    avoid='you compare models, or sets on both sides of the switch: fix the normalization with `eta=0` or `eta=inf`')
 def mano(
-    logits:ArrayLike, # What the model returns, before the softmax, shape `[n, k]`
+    logits:ArrayLike, # Logits, shape `[n, k]`
     *,
-    p:float=4, # Order of the norm, above 1; the paper's choice is 4
-    # With a mean uncertainty above it the rows are normalised by softmax, else by a polynomial; 0 is always softmax,
-    # `inf` never
-    eta:float=5.,
+    p:float=4, # Order of the norm, above 1
+    eta:float=5., # Up to this uncertainty rows are normalized by the polynomial, above it by softmax
     floor:bool=False, # Subtract the smallest entry of each row of the polynomial, as the authors' code does
 ) -> float: # In $[1/k, k^{-1/p}]$; higher for more accurate
-    """Norm of the normalised logits, [Xie et al. 2024](https://arxiv.org/abs/2405.18979)
+    """Norm of the normalized logits
 
-    Raises `ValueError` if `logits` are not a matrix of finite numbers, or if `p` is not above 1
+    From [Xie et al. 2024](https://arxiv.org/abs/2405.18979).
 
-    >>> import transfer_metrics as tm
-    >>> round(tm.mano([[2, 0]]), 3), round(tm.mano([[1000, 0]]), 3)
+    Raises `ValueError` if `logits` are not a finite matrix, or `p` is not above 1.
+
+    >>> round(mano([[2, 0]]), 3), round(mano([[1000, 0]]), 3)
     (0.701, 0.841)
     """
-    return _ManoState(p, eta, floor).update(logits).value()
+    q,p = as_matrix(logits, 'logits'),number(p, 'p', 1, ends='()')
+    sums = q.new_zeros(3, dtype=torch.float64)
+    for s in chunks(q):
+        x = q[s].double()
+        scale = x.abs().amax(1, keepdim=True).clamp(min=1)
+        u = x/scale
+        v = (1/scale)**2+u/scale+u**2/2
+        if floor: v = v-v.amin(1, keepdim=True)
+        total,logs = v.sum(1, keepdim=True),x.log_softmax(1)
+        sigma = torch.where(total>0, v/total, 1/x.shape[1]) # equal logits with `floor`
+        sums += torch.stack([-logs.mean(1).sum(), (p*logs).exp().sum(), sigma.pow(p).sum()])
+    uncertainty,soft,poly = sums.tolist()
+    return ((soft if uncertainty/len(q)>eta else poly)/q.numel())**(1/p)

@@ -1,4 +1,4 @@
-"""Can the features tell how an image was turned, or shuffled? (Deng et al., ICML 2021)
+"""Do the features show how an image was rotated, or how its tiles were arranged? (Deng et al. 2021)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/prediction.html.md"""
 
@@ -7,256 +7,168 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/prediction.
 # %% auto #0
 __all__ = ['TransformHead', 'fit_head', 'rotation_prediction', 'jigsaw_prediction']
 
-# %% ../../nbs/invariance/03_prediction.ipynb #bfbfb570
+# %% ../../nbs/invariance/03_prediction.ipynb #b024dd39
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.nn.functional import pad
-from ..paths import ends_in, present
-from ..progress import tqdm
-from ..checks import as_seed, number, one_of, whole
-from ..core import ArrayLike, as_features, like
-from ..models import forward
-from ..store import atomic, npz_array, npz_names
-from .views import jigsaws, permutations as listed_permutations, rotations
+from torch.nn.functional import cross_entropy
+from tqdm.auto import tqdm
+from ..arrays import ArrayLike, as_matrix, like, number, one_of, whole
+from ..outputs import forward
+from ..store import load_arrays, save_arrays
+from .views import jigsaws, permutations as permutations_of, rotations
 
-# %% ../../nbs/invariance/03_prediction.ipynb #eb1dd621
-_tasks = 'rotation','jigsaw'
-_saved = 'weight','bias','task','grid','permutations','layer','history'
-
+# %% ../../nbs/invariance/03_prediction.ipynb #c42e045a
 @dataclass(eq=False, repr=False)
 class TransformHead:
-    "A linear classifier of views on frozen features; class 0 is the image as it is"
-    weight:np.ndarray # Shape `[d, v]`, `v` views
+    "A linear classifier of views on frozen features; class 0 is the unchanged image"
+    weight:np.ndarray # Shape `[d, v]` for `v` views
     bias:np.ndarray # Shape `[v]`
     task:str # 'rotation' or 'jigsaw'
-    _:KW_ONLY
-    grid:int=2 # Tiles along each side (jigsaw)
+    grid:int=2 # Number of tiles along each side (jigsaw)
     permutations:tuple=() # Permutation of each class but the first (jigsaw)
-    layer:str='' # Name of the module whose input are the features; '' is the `nn.Linear` that is called last
-    history:np.ndarray|tuple=() # Validation accuracy after each epoch; the weights are those of the best one
+    layer:str='' # Module whose input is the features; '': the layer that computes the logits
+    history:Any=() # Validation accuracy after each epoch; the weights are from the best epoch
 
     def __post_init__(self):
-        one_of(self.task, 'task', _tasks)
-        self.weight = np.asarray(self.weight, np.float64)
-        self.bias = np.asarray(self.bias, np.float64)
-        self.history = np.asarray(self.history, np.float64)
-        jigsaw = self.task=='jigsaw'
-        self.permutations = tuple(listed_permutations(grid=self.grid, which=self.permutations)) if jigsaw else ()
+        one_of(self.task, 'task', ('rotation','jigsaw'))
+        self.weight,self.bias = np.asarray(self.weight, float),np.asarray(self.bias, float)
+        if self.task=='jigsaw': self.permutations = tuple(permutations_of(grid=int(self.grid), which=self.permutations))
         v = len(self.views)
-        fits = self.weight.ndim==2 and self.weight.shape[1]==v
-        if not fits or self.bias.shape!=(v,):
-            raise ValueError(f'`weight` must be [d, {v}] and `bias` [{v}] for {v} views, '
-                             f'got shapes {self.weight.shape} and {self.bias.shape}')
+        if self.weight.shape[1:]!=(v,) or self.bias.shape!=(v,):
+            raise ValueError(f'`weight` must have the shape [d, {v}] and `bias` [{v}] for {v} views, got {self.weight.shape} and {self.bias.shape}')
 
     @property
     def views(self) -> list: # `None` for the identity, then functions from images to images
-        "The view that each class stands for"
-        if self.task=='rotation': return [None,*rotations()]
-        return [None,*jigsaws(grid=self.grid, which=self.permutations)]
+        "View of each class"
+        return [None, *(rotations() if self.task=='rotation' else jigsaws(grid=int(self.grid), which=self.permutations))]
 
     def __repr__(self):
-        size = f'{self.task}, {len(self.bias)} views, {len(self.weight)} features'
-        if not len(self.history): return f'TransformHead({size})'
-        best,epoch = np.max(self.history),np.argmax(self.history)+1
-        return f'TransformHead({size}, validation accuracy {best:.3f} in epoch {epoch} of {len(self.history)})'
+        best = f', validation accuracy {max(self.history):.3f}' if len(self.history) else ''
+        return f'TransformHead({self.task}, {len(self.bias)} views, {len(self.weight)} features{best})'
 
     def predict(self,
         features:ArrayLike, # Features of views, shape `[n, d]`
-    ) -> ArrayLike: # Number of the view, 0 for the image as it is, shape `[n]`, in the kind of array that came in
-        "Which view each row is of"
-        x = as_features(features)
-        d = len(self.weight)
-        if x.shape[1]!=d:
-            raise ValueError(f'the head reads {d} features, got {x.shape[1]}; '
-                             'was it fitted to another model or layer?')
-        weight = torch.from_numpy(self.weight).to(x.device)
-        bias = torch.from_numpy(self.bias).to(x.device)
+    ) -> ArrayLike: # Number of the view, 0 for the unchanged image, shape `[n]`
+        "Predicted view of each row"
+        x = as_matrix(features)
+        if x.shape[1]!=len(self.weight):
+            raise ValueError(f'the head needs {len(self.weight)} features, got {x.shape[1]}; was it fitted to another model or layer?')
+        weight,bias = (torch.from_numpy(o).to(x.device) for o in (self.weight,self.bias))
         return like((x.double()@weight+bias).argmax(1), features)
 
     def save(self,
-        path:str|Path, # `.npz` file; replaced if it exists
-    ) -> Path: # `path`
-        "Write to `path`, atomically and without pickle"
-        path = Path(path)
-        ends_in(path, 'path', ['.npz'])
-        arrays:dict[str,Any] = {k: np.array(getattr(self, k)) for k in _saved}
-        with atomic(path) as scratch, scratch.open('wb') as file: np.savez(file, **arrays)
-        return path
+        folder:str|Path, # Replaced if it holds saved arrays
+    ) -> Path: # The folder
+        "Write to a folder of arrays"
+        return save_arrays(folder, **{k: np.asarray(v) for k,v in vars(self).items()})
 
     @classmethod
     def load(cls,
-        path:str|Path, # What `save` wrote
-    ) -> Self: # The same head
-        "Read what `save` wrote"
-        present(path, 'path', 'file')
-        there = npz_names(path)
-        missing = [k for k in _saved if k not in there]
-        if missing: raise ValueError(f'{path} is not a saved head, it lacks {", ".join(missing)}')
-        found = {k: npz_array(path, k) for k in _saved}
-        for k in 'task','layer': found[k] = str(found[k])
-        for k in 'grid','permutations': found[k] = found[k].tolist()
-        return cls(**found)
+        folder:str|Path, # Written by `save`
+    ) -> 'TransformHead': # The same head
+        "Read a saved head"
+        return cls(**{k: v.tolist() if k in ('task','grid','layer','permutations') else v for k,v in load_arrays(folder).items()})
 
-# %% ../../nbs/invariance/03_prediction.ipynb #988a9e4d
-def _cache(model, images, views, layer, **options):
-    "Features of each view of each image, `[v, n, d]`, in memory"
-    parts:list[list] = [[] for _ in views]
-    for look in forward(model, images, views=views, layers=[layer], name='images', **options):
-        parts[look.view].append(look.features[layer].cpu())
-    return torch.stack([torch.cat(p) for p in parts])
-
-# %% ../../nbs/invariance/03_prediction.ipynb #175d867e
-def _step(W, velocity, x, y, lr, momentum, decay):
-    "One step of SGD with Nesterov momentum on the mean cross-entropy, in place; `W` is `[d+1, v]` with the bias last"
-    x = pad(x, (0,1), value=1.)
-    p = (x@W).softmax(1)
-    p[torch.arange(len(y)),y] -= 1
-    grad = torch.addmm(W, x.T, p, beta=decay, alpha=1/len(y))
-    velocity.mul_(momentum).add_(grad)
-    W.sub_(grad.add_(velocity, alpha=momentum), alpha=lr)
-
-def _accuracy(W, x):
-    "Share of the rows `[v, n, d]` whose view is found"
-    shares = []
-    for j,rows in enumerate(x):
-        found = (rows.double()@W[:-1] + W[-1]).argmax(1)
-        shares.append((found==j).double().mean())
-    return float(np.mean(shares))
-
-# %% ../../nbs/invariance/03_prediction.ipynb #e79d5a69
-def _split(n, val_frac, g):
-    "Positions of training and validation images"
-    number(val_frac, 'val_frac', 0, 1, '[)')
-    k = max(1, round(n*val_frac)) if val_frac else 0
-    if k>=n:
-        raise ValueError('`images` must hold at least two, one to learn from and one to validate on, '
-                         f'got {n}; or choose `val_frac`=0')
-    order = torch.randperm(n, generator=g)
-    return order[k:],order[:k]
-
-def _epoch(W, velocity, x, *, batch_size, g, lr, **options):
-    "One pass over the rows of all views in random order, in place"
-    v,n,_ = x.shape
-    rows = x.flatten(0, 1)
-    for i in torch.randperm(v*n, generator=g).split(batch_size):
-        _step(W, velocity, rows[i].double(), i//n, lr, **options)
-    if not W.isfinite().all():
-        raise ValueError(f'the weights of the head have grown without bound, lower `lr`={lr}')
-
-def _train(x, x_val, epochs, progress, **options):
-    "Weights of the epoch with the best validation accuracy (the first such) and the accuracy of each; else of the last"
-    v,_,d = x.shape
-    W = torch.zeros(d+1, v, dtype=torch.float64)
-    velocity = torch.zeros_like(W)
-    best,history = W,[]
-    for _ in tqdm(range(epochs), desc='head', unit='epoch', disable=not progress):
-        _epoch(W, velocity, x, **options)
-        if not x_val.shape[1]: continue
-        history.append(_accuracy(W, x_val))
-        if history[-1]>max(history[:-1], default=-1.): best = W.clone()
-    return (best if history else W),history
-
-# %% ../../nbs/invariance/03_prediction.ipynb #716e9f7b
+# %% ../../nbs/invariance/03_prediction.ipynb #f8daaa3c
 def fit_head(
-    model:nn.Module, # The model whose features are judged; left exactly as it was
-    images:Any, # Training images `[n, c, h, w]` as the model takes them, a data set, or a loader of batches `(x, ...)`
+    model:Any, # Network whose features are tested
+    images:Any, # Training images for the model, `[n, c, h, w]`, a data set, or a loader
     *,
     task:str='rotation', # 'rotation' or 'jigsaw'
-    grid:int=2, # Tiles along each side (jigsaw)
-    permutations:str|int|Iterable[Iterable[int]]='all', # Besides the identity, as in `permutations` (jigsaw)
+    grid:int=2, # Number of tiles along each side (jigsaw)
+    permutations:str|int|Iterable[Iterable[int]]='all', # In addition to the identity, as in `permutations` (jigsaw)
     epochs:int=25, # Passes over all views of the training images
     lr:float=1e-2, # Learning rate
-    momentum:float=.9, # Of Nesterov's kind
-    weight_decay:float=1e-4, # Penalty on the weights
-    val_frac:float=.1, # Share of the images that chooses the epoch; 0 takes the last epoch
-    batch_size:int=128, # Views in a step
-    layer:str|None=None, # Module whose input are the features; `None` is the `nn.Linear` that is called last
-    device:str|torch.device|None=None, # Where the model runs; `None` is where it is
-    seed:int=0, # Of the split, the order of the views, and the draw of permutations
+    val_frac:float=.1, # Share of the images that selects the epoch; 0: the last epoch
+    layer:str|None=None, # Module whose input is the features; `None`: the layer that computes the logits
+    batch_size:int=256, # Images per forward pass
+    device:Any=None, # Where the model runs; `None`: where it is
+    seed:int=0, # Random seed of the split, the order of the views, and the permutations
     progress:bool=True, # Show progress bars
-) -> TransformHead: # Weights of the epoch that is best on the validation images
-    "A linear head that learns to tell the views of an image apart, on cached features of the frozen model"
-    one_of(task, 'task', _tasks)
-    whole(epochs, 'epochs', 1)
-    whole(batch_size, 'batch_size', 1)
-    ps = tuple(listed_permutations(grid=grid, which=permutations, seed=seed)) if task=='jigsaw' else ()
+) -> TransformHead: # With the weights of the best epoch
+    "Train a head to recognize views; all views of an image are on the same side of the validation split"
+    one_of(task, 'task', ('rotation','jigsaw'))
+    ps = tuple(permutations_of(grid=grid, which=permutations, seed=seed)) if task=='jigsaw' else ()
     views = [None, *(jigsaws(grid=grid, which=ps) if ps else rotations())]
-    g = torch.Generator().manual_seed(as_seed(seed))
-    x = _cache(model, images, views, layer, device=device, progress=progress, desc=f'{task} features')
-    tr,va = _split(x.shape[1], val_frac, g)
-    recipe = dict(batch_size=batch_size, lr=lr, momentum=momentum, decay=weight_decay)
-    W,history = _train(x[:,tr], x[:,va], epochs, progress, g=g, **recipe)
-    found = dict(weight=W[:-1].numpy(), bias=W[-1].numpy(), history=history)
-    return TransformHead(**found, task=task, grid=grid, permutations=ps, layer=layer or '')
+    parts:list[list] = [[] for _ in views]
+    for look in forward(model, images, views=views, layer=layer, need_logits=False, batch_size=batch_size, device=device,
+                        progress=progress, desc=f'{task} features', name='images'): parts[look.view].append(look.features.cpu())
+    x = torch.stack([torch.cat(p) for p in parts]) # shape [v, n, d]
+    v,n,d = x.shape
+    n_val = max(1, round(n*val_frac)) if number(val_frac, 'val_frac', 0, 1, '[)') else 0
+    if n_val>=n: raise ValueError(f'`images` must hold at least two, one to train on and one for validation, got {n}; or choose `val_frac`=0')
+    g = torch.Generator().manual_seed(seed)
+    order = torch.randperm(n, generator=g)
+    rows,held_out,m = x[:,order[n_val:]].flatten(0, 1),x[:,order[:n_val]].double(),n-n_val
+    head = nn.utils.skip_init(nn.Linear, d, v, dtype=torch.float64)
+    for w in head.parameters(): nn.init.zeros_(w)
+    sgd = torch.optim.SGD(head.parameters(), lr, momentum=.9, weight_decay=1e-4, nesterov=True)
+    best,history = None,[]
+    for _ in tqdm(range(whole(epochs, 'epochs', 1)), desc='head', unit='epoch', disable=not progress):
+        for i in torch.randperm(v*m, generator=g).split(128):
+            sgd.zero_grad()
+            cross_entropy(head(rows[i].double()), i//m).backward()
+            sgd.step()
+        weight,bias = head.weight.detach().T.numpy().copy(),head.bias.detach().numpy().copy()
+        if not np.isfinite(weight).all(): raise ValueError(f'the weights of the head have grown without bound, lower `lr`={lr}')
+        if n_val: history.append(float(((held_out@torch.from_numpy(weight)+torch.from_numpy(bias)).argmax(-1)==torch.arange(v)[:,None]).double().mean()))
+        if best is None or not n_val or history[-1]>max(history[:-1]): best = weight,bias
+    return TransformHead(*best, task, grid, ps, layer or '', np.array(history))
 
-# %% ../../nbs/invariance/03_prediction.ipynb #13b2b1a4
-def _confusion(model, images, head, **options):
-    "How often view `i` was taken for view `j`, counts `[v, v]`"
-    v = len(head.bias)
-    layer = head.layer or None
-    counts = torch.zeros(v, v, dtype=torch.long)
-    for look in forward(model, images, views=head.views, layers=[layer], name='images', **options):
-        found = head.predict(look.features[layer]).cpu()
-        counts[look.view] += found.bincount(minlength=v)
-    return counts
-
+# %% ../../nbs/invariance/03_prediction.ipynb #e3cff2b7
 def _prediction(task, model, images, head, **options):
-    "Share of views that `head` recognises"
     if not isinstance(head, TransformHead) or head.task!=task:
-        raise ValueError(f"`head` must be a TransformHead for '{task}', got {head!r}; "
-                         f"make one: fit_head(model, training_images, task='{task}')")
-    counts = _confusion(model, images, head, desc=f'{task} prediction', **options)
-    return float(counts.diagonal().sum())/float(counts.sum())
+        raise ValueError(f"`head` must be a TransformHead for '{task}', got {head!r}; fit one: fit_head(model, training_images, task='{task}')")
+    found,n = 0,0
+    for look in forward(model, images, views=head.views, layer=head.layer or None, need_logits=False, name='images', desc=f'{task} prediction', **options):
+        found,n = found+int((head.predict(look.features)==look.view).sum()),n+len(look.features)
+    return found/n
 
-# %% ../../nbs/invariance/03_prediction.ipynb #785b499d
 def rotation_prediction(
-    model:nn.Module, # The model that `head` was fitted to; left exactly as it was
-    images:Any, # Images `[n, c, h, w]` as the model takes them, a data set, or a loader of batches `(x, ...)`
-    head:TransformHead, # Of `fit_head(..., task='rotation')`
+    model:Any, # The model that `head` was fitted to
+    images:Any, # Input images of the model, `[n, c, h, w]`, a data set, or a loader
+    head:TransformHead, # From `fit_head`
     *,
-    batch_size:int=256, # Images a forward pass, if `images` has no batches of its own
-    device:str|torch.device|None=None, # Where to run; `None` is where the model is
+    batch_size:int=256, # Images per forward pass
+    device:Any=None, # Where to run; `None`: where the model is
     progress:bool=True, # Show a progress bar
 ) -> float: # Accuracy, in [0, 1]; chance is 1/4
-    """Share of the four turns of each image that the head recognises
+    """Share of the four rotations of each image that the head recognizes
 
-    After [Deng et al. 2021](https://arxiv.org/abs/2106.05961).
+    From [Deng et al. 2021](https://arxiv.org/abs/2106.05961).
 
-    Raises `ValueError` if `head` is not one for rotations, or if it was fitted to another number of features
+    Raises `ValueError` if `head` is not for rotations, or was fitted to another number of features.
 
-    >>> import torch, transfer_metrics as tm
-    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))
-    >>> light_at_the_top_left = torch.tensor([[[[1., 0], [0, 0]]]]).repeat(40, 1, 1, 1)
-    >>> head = tm.invariance.fit_head(model, light_at_the_top_left, progress=False)
-    >>> tm.rotation_prediction(model, light_at_the_top_left, head, progress=False)
+    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
+    >>> bright_corner = torch.tensor([[[[1., 0], [0, 0]]]]).repeat(40, 1, 1, 1)
+    >>> head = fit_head(model, bright_corner, progress=False)
+    >>> rotation_prediction(model, bright_corner, head, progress=False)
     1.0
     """
     return _prediction('rotation', model, images, head, batch_size=batch_size, device=device, progress=progress)
 
-# %% ../../nbs/invariance/03_prediction.ipynb #7079662d
 def jigsaw_prediction(
-    model:nn.Module, # The model that `head` was fitted to; left exactly as it was
-    images:Any, # Images `[n, c, h, w]` as the model takes them, a data set, or a loader of batches `(x, ...)`
-    head:TransformHead, # Of `fit_head(..., task='jigsaw')`
+    model:Any, # The model that `head` was fitted to
+    images:Any, # Input images of the model, `[n, c, h, w]`, a data set, or a loader
+    head:TransformHead, # From `fit_head(..., task='jigsaw')`
     *,
-    batch_size:int=256, # Images a forward pass, if `images` has no batches of its own
-    device:str|torch.device|None=None, # Where to run; `None` is where the model is
+    batch_size:int=256, # Images per forward pass
+    device:Any=None, # Where to run; `None`: where the model is
     progress:bool=True, # Show a progress bar
-) -> float: # Accuracy, in [0, 1]; chance is 1/number of views
-    """Share of the permutations of each image, the identity among them, that the head recognises
+) -> float: # Accuracy, in [0, 1]; chance is one over the number of views
+    """Share of the permutations of each image, including the identity, that the head recognizes
 
-    Raises `ValueError` if `head` is not one for jigsaws, or if sides of the images are not divisible by its grid
+    Raises `ValueError` if `head` is not for jigsaws, or sides of the images are not divisible by its grid.
 
-    >>> import torch, transfer_metrics as tm
-    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))
+    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
     >>> stairs = torch.tensor([[[[8., 1], [4, 2]]]]).repeat(40, 1, 1, 1)
-    >>> head = tm.invariance.fit_head(model, stairs, task='jigsaw', permutations=[(1, 0, 3, 2)], progress=False)
-    >>> tm.jigsaw_prediction(model, stairs, head, progress=False)
+    >>> head = fit_head(model, stairs, task='jigsaw', permutations=[(1, 0, 3, 2)], progress=False)
+    >>> jigsaw_prediction(model, stairs, head, progress=False)
     1.0
     """
     return _prediction('jigsaw', model, images, head, batch_size=batch_size, device=device, progress=progress)

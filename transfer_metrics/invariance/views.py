@@ -1,4 +1,4 @@
-"""The same image turned, or cut into tiles and put together in another order: which view is which
+"""The same images rotated, or cut into tiles and rearranged
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/views.html.md"""
 
@@ -7,151 +7,101 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/views.html.
 # %% auto #0
 __all__ = ['rotate', 'jigsaw', 'permutations', 'rotations', 'jigsaws']
 
-# %% ../../nbs/invariance/01_views.ipynb #2dd1bfe9
-import operator
+# %% ../../nbs/invariance/01_views.ipynb #0cf1aae6
+import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import permutations as orders
+from numbers import Integral
 import numpy as np
 import torch
-from ..checks import as_seed, some_images, whole
-from ..core import ArrayLike, as_tensor, like
+from torch import Tensor
+from ..arrays import ArrayLike, like, whole
 
-# %% ../../nbs/invariance/01_views.ipynb #6bb5308f
-def _images(images, name='images'):
-    "`images` as a tensor, checked to be a batch of images"
-    t = as_tensor(images, name)
-    return some_images(t, name)
+# %% ../../nbs/invariance/01_views.ipynb #a554a20f
+def _images(images):
+    x = images if isinstance(images, Tensor) else torch.as_tensor(np.asarray(images))
+    if x.ndim==4 and len(x): return x
+    raise ValueError(f'`images` must have the shape [n, c, h, w] with n > 0, got {tuple(x.shape)}')
 
-# %% ../../nbs/invariance/01_views.ipynb #9ecb8311
 def rotate(
-    images:ArrayLike, # Images, shape `[n, c, h, w]`
-    k:int, # How many quarter turns, counter-clockwise: 0 to 3
-) -> ArrayLike: # In the kind of array that came in, shape `[n, c, h, w]` or, for an odd `k`, `[n, c, w, h]`
-    """Images turned by `k` times 90 degrees, as `torch.rot90` does it
+    images:ArrayLike, # Images of any type, shape `[n, c, h, w]`
+    k:int, # Number of quarter turns counter-clockwise, 0 to 3
+) -> ArrayLike: # Of the type of `images`, shape `[n, c, h, w]`, or `[n, c, w, h]` for odd `k`
+    """Images rotated by `k` times 90 degrees
 
-    Raises `ValueError` if `k` is not 0, 1, 2 or 3, or if `images` do not have four dimensions and at least one image
+    Raises `ValueError` if `k` is not 0, 1, 2 or 3, or `images` is not a batch of images.
 
-    >>> import transfer_metrics as tm
-    >>> tm.rotate([[[[1, 2], [3, 4]]]], 1)[0, 0]
+    >>> rotate([[[[1, 2], [3, 4]]]], 1)[0, 0]
     array([[2, 4],
            [1, 3]])
     """
-    if k not in (0,1,2,3): raise ValueError(f'`k` must be the number of quarter turns, 0, 1, 2 or 3, got {k!r}')
-    return like(_images(images).rot90(int(k), (2,3)), images)
+    return like(_images(images).rot90(whole(k, 'k', 0, 3), (2,3)), images)
 
-# %% ../../nbs/invariance/01_views.ipynb #922d6ffd
-def _check_grid(grid): return whole(grid, 'grid', 2)
+# %% ../../nbs/invariance/01_views.ipynb #94a3f2cd
+def _permutation(p, grid, name='permutation'):
+    m,t = grid*grid,tuple(p) if isinstance(p, Iterable) else ()
+    if all(isinstance(i, Integral) for i in t) and sorted(t)==list(range(m)): return tuple(map(int, t))
+    raise ValueError(f'`{name}` must hold each tile number from 0 to {m-1} once, for a grid of {grid} x {grid}, got {p!r}')
 
-def _check_permutation(p, grid, name='permutation'):
-    "`p` as a tuple of ints, each of the tiles once"
-    m = grid*grid
-    try: t = tuple(map(operator.index, p))
-    except TypeError: t = ()
-    if sorted(t)==list(range(m)): return t
-    raise ValueError(f'`{name}` must hold each tile number from 0 to {m-1} once, '
-                     f'for a grid of {grid} x {grid} tiles, got {p!r}')
-
-def _tile(x, i, grid):
-    "Tile `i` of images, in row-major order, as a view into `x`"
-    row,column = divmod(i, grid)
-    h,w = x.shape[2]//grid,x.shape[3]//grid
-    top,left = row*h,column*w
-    return x[..., top:top+h, left:left+w]
-
-# %% ../../nbs/invariance/01_views.ipynb #9e0a7b2c
 def jigsaw(
-    images:ArrayLike, # Images, shape `[n, c, h, w]`, `h` and `w` divisible by `grid`
-    permutation:Iterable[int], # Output tile `j` is input tile `permutation[j]`, tiles numbered row by row from 0
-    *,
-    grid:int=2, # Tiles along each side
-) -> ArrayLike: # Images put together anew, in the kind of array that came in, shape `[n, c, h, w]`
-    """Images cut into `grid` x `grid` tiles and put together in another order
+    images:ArrayLike, # Images of any type, shape `[n, c, h, w]`, sides divisible by `grid`
+    permutation:Iterable[int], # Output tile `j` is input tile `permutation[j]`; tiles are numbered row by row
+    grid:int=2, # Number of tiles along each side
+) -> ArrayLike: # Of the type and shape of `images`
+    """Images cut into `grid` x `grid` tiles and rearranged
 
-    Raises `ValueError` if sides of `images` are not divisible by `grid`, or if `permutation` does not hold each tile
-    once
+    Raises `ValueError` if sides are not divisible by `grid`, or `permutation` does not contain each tile once.
 
-    >>> import transfer_metrics as tm
-    >>> tm.jigsaw([[[[0, 1], [2, 3]]]], (2, 0, 1, 3))[0, 0]
+    >>> jigsaw([[[[0, 1], [2, 3]]]], (2, 0, 1, 3))[0, 0]
     array([[2, 0],
            [1, 3]])
     """
-    x = _images(images)
-    g = _check_grid(grid)
-    p = _check_permutation(permutation, g)
-    h,w = x.shape[2:]
-    if h%g or w%g:
-        raise ValueError(f'sides of `images` must be divisible by `grid`={g}, got {h} x {w} pixels; '
-                         'crop or resize them, or choose another grid')
+    x,g = _images(images),whole(grid, 'grid', 2)
+    h,w = (side//g for side in x.shape[2:])
+    if (h*g,w*g)!=tuple(x.shape[2:]):
+        raise ValueError(f'sides of `images` must be divisible by `grid`={g}, got {x.shape[2]} x {x.shape[3]} pixels; crop or resize them')
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    for j,i in enumerate(p): _tile(out, j, g).copy_(_tile(x, i, g))
+    def tile(t, i): return t[:,:,i//g*h:(i//g+1)*h,i%g*w:(i%g+1)*w]
+    for j,i in enumerate(_permutation(permutation, g)): tile(out, j).copy_(tile(x, i))
     return like(out, images)
 
-# %% ../../nbs/invariance/01_views.ipynb #40452405
-def _few(m, size, rng):
-    "`size` distinct orders of at most 9 things, never the identity"
-    every = list(orders(range(m)))[1:]
-    if 1<=size<=len(every): return [every[i] for i in rng.permutation(len(every))[:size]]
-    raise ValueError(f'`which` must be between 1 and the {len(every):,} permutations '
-                     f'there are besides the identity, got {size}')
-
-def _draw(m, size, seed):
-    "`size` distinct orders of `m` things, never the identity, at random; a larger draw begins with the smaller one"
-    rng = np.random.default_rng(as_seed(seed))
-    if m<=9: return _few(m, size, rng)
-    whole(size, 'which', 1)
-    found = {tuple(range(m)): None}
-    while len(found)<=size:
-        order = tuple(rng.permutation(m).tolist())
-        found[order] = None
-    return list(found)[1:]
-
-def _listed(which, grid):
-    "Permutations that the user wrote down, checked"
-    try: ps = [_check_permutation(p, grid, 'which') for p in which]
-    except TypeError:
-        raise ValueError("`which` must be 'all', 'three_swaps', a number or a list of permutations, "
-                         f'got {which!r}') from None
-    if not ps or len(set(ps))<len(ps):
-        raise ValueError(f'`which` must list distinct permutations, at least one, got {which!r}')
-    if tuple(range(grid*grid)) in ps:
-        raise ValueError('`which` must not contain the identity, which leaves the image as it is')
-    return ps
-
-# %% ../../nbs/invariance/01_views.ipynb #6a34ed57
+# %% ../../nbs/invariance/01_views.ipynb #c8efbc97
 _three_swaps = (1,0,2,3),(2,0,1,3),(3,0,1,2)
 
 def permutations(
     *,
-    grid:int=2, # Tiles along each side
-    which:str|int|Iterable[Iterable[int]]='all', # 'all'; how many to draw; a list; 'three_swaps', see the text
-    seed:int=0, # Seed of the draw
-) -> list[tuple[int,...]]: # Distinct permutations of the `grid*grid` tiles, never the identity
-    "Orders in which to put tiles together, for `jigsaw`"
-    g = _check_grid(grid)
-    if isinstance(which, (int,np.integer)) and not isinstance(which, bool): return _draw(g*g, int(which), seed)
-    if not isinstance(which, str): return _listed(which, g)
-    if which=='three_swaps' and g==2: return list(_three_swaps)
-    if which!='all':
-        raise ValueError("`which` must be 'all', 'three_swaps' (for a grid of 2), a number or a list of permutations, "
+    grid:int=2, # Number of tiles along each side
+    which:str|int|Iterable[Iterable[int]]='all', # 'all', the number to draw, a list, or 'three_swaps'
+    seed:int=0, # Random seed
+) -> list[tuple[int,...]]: # Different permutations of the tiles, never the identity
+    "Permutations for `jigsaw`; raises `ValueError` if there are too many, or a list has the identity or repetitions"
+    g = whole(grid, 'grid', 2)
+    identity = tuple(range(g*g))
+    if isinstance(which, Integral) and not isinstance(which, bool):
+        n = whole(which, 'which', 1, math.factorial(g*g)-1)
+        rng = np.random.default_rng(seed)
+        if g<4:
+            every = [*orders(identity)][1:]
+            return [every[i] for i in rng.permutation(len(every))[:n]]
+        found = {identity: None}
+        while len(found)<=n: found[tuple(rng.permutation(g*g).tolist())] = None
+        return [*found][1:]
+    if which=='three_swaps' and g==2: return [*_three_swaps]
+    if isinstance(which, str):
+        if which=='all' and g<4: return [*orders(identity)][1:]
+        raise ValueError("`which` must be 'all' (up to 3 x 3 tiles), 'three_swaps' (2 x 2), the number to draw, or a list of permutations, "
                          f'got {which!r} for a grid of {g}')
-    if g>3:
-        digits = 13 if g==4 else 25
-        raise ValueError(f"`which`='all' would list the permutations of {g*g} tiles, "
-                         f'more than 10 to the power {digits}; give the number to draw')
-    return list(orders(range(g*g)))[1:]
+    ps = [_permutation(p, g, 'which') for p in which]
+    if not ps or len({*ps,identity})<=len(ps): raise ValueError(f'`which` must list different permutations without the identity, got {which!r}')
+    return ps
 
-# %% ../../nbs/invariance/01_views.ipynb #4aca015f
-def rotations() -> list[Callable]: # Three functions, each from images to images
-    "The turns by 90, 180 and 270 degrees"
+def rotations() -> list[Callable]: # Functions from images to images
+    "Rotations by 90, 180 and 270 degrees"
     return [partial(rotate, k=k) for k in (1,2,3)]
 
 def jigsaws(
-    *,
-    grid:int=2, # Tiles along each side
-    which:str|int|Iterable[Iterable[int]]='all', # Which orders of the tiles, as `permutations` takes it
-    seed:int=0, # Seed of the draw, if `which` is a number
-) -> list[Callable]: # A function from images to images for each order
-    "The ways to put tiles together that `permutations` lists"
-    listed = permutations(grid=grid, which=which, seed=seed)
-    return [partial(jigsaw, permutation=p, grid=grid) for p in listed]
+    **which, # As in `permutations`
+) -> list[Callable]: # Functions from images to images
+    "Jigsaws of the permutations listed by `permutations`"
+    return [partial(jigsaw, permutation=p, grid=which.get('grid', 2)) for p in permutations(**which)]

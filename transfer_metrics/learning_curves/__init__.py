@@ -1,4 +1,4 @@
 "Learning curves: what did transfer save?"
-from ..public import lazy
+from .. import lazy
 
 lazy(__name__)

@@ -1,4 +1,4 @@
-"""What share of the training data did transfer save? (Dietterich, 2006)
+"""What share of the training data does transfer save? (Dietterich 2006)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/learning_curves/relative_reduction.html.md"""
 
@@ -7,18 +7,19 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/learning_curves/relati
 # %% auto #0
 __all__ = ['relative_reduction', 'average_relative_reduction', 'average_symmetric_reduction']
 
-# %% ../../nbs/learning_curves/03_relative_reduction.ipynb #817d2236
+# %% ../../nbs/learning_curves/03_relative_reduction.ipynb #52885ef3
 import math
 import warnings
 from typing import Any
 import numpy as np
-from ..core import ArrayLike
+from ..arrays import ArrayLike, one_of
+from .averages import mean_over_levels, mean_ratio, ratio
+from .curve import Curve, Sides, at_levels
 from ..registry import metric
-from .curve import Curve, at_levels
-from .runs import as_numbers
-from .levels import mean_over_levels, mean_ratio, ratio, spans
 
-# %% ../../nbs/learning_curves/03_relative_reduction.ipynb #c2977809
+# %% ../../nbs/learning_curves/03_relative_reduction.ipynb #e11ac73d
+_dietterich = '[Dietterich 2006](https://core.ac.uk/works/153926138)'
+
 def _saved(n, m): return 1-ratio(m, n)
 def _mean_saved(n, m): return 1-mean_ratio(m, n)
 
@@ -26,61 +27,36 @@ def relative_reduction(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
     p:ArrayLike, # Level or levels of performance, in the unit of the curves, any shape
-) -> ArrayLike: # Share in $[-\infty, 1]$ in the shape of `p`; higher is better; nan where neither reaches the level
+) -> ArrayLike: # Share in $[-\infty, 1]$, in the shape of `p`; higher is better; NaN where neither reaches the level
     """Share of the data that transfer saves on the way to `p`, [Dietterich 2006](https://core.ac.uk/works/153926138)
 
     Raises `ValueError` if the curves differ in `direction` or `start`, or a level is NaN.
 
     >>> base, transfer = Curve([0, 30], [.2, .8]), Curve([0, 30], [.5, .8])
     >>> round(relative_reduction(base, transfer, .6), 6)
-    0.5"""
+    0.5
+    """
     return at_levels(_saved, p, base=base, transfer=transfer)
 
-# %% ../../nbs/learning_curves/03_relative_reduction.ipynb #d9f78745
-def _covers(**curves):
-    "The levels that each curve covers, in words"
-    texts = []
-    for k,c in curves.items():
-        best = max(c.perf) if c.direction=='max' else min(c.perf)
-        texts.append(f'{k} covers {c.p0:g} to {best:g}')
-    return ', '.join(texts)
-
-def _between(ends, base, transfer):
-    "Function of `Sides` that gives the two levels `ends`, cut where both curves end"
-    told = f'`span` {ends[0]:g} to {ends[1]:g}'
-    def of(sides):
-        b,t = sides
-        levels = sides.level(ends[None])
-        lo = levels.min(1, keepdims=True)
-        hi = levels.max(1, keepdims=True)
-        top = np.maximum(b.top, t.top)
-        first = np.minimum(b.p0, t.p0)
-        if not sides.many: check(lo, hi, top, first)
-        return np.minimum(lo, top),np.minimum(hi, top)
-
-    def check(lo, hi, top, first):
-        covers = _covers(base=base, transfer=transfer)
-        if lo>top or hi<first: raise ValueError(f'{told} lies outside both curves: {covers}')
-        if hi<=top: return
-        text = f'{told} goes beyond both curves ({covers}); the average ends where they do'
-        warnings.warn(text, stacklevel=5)
-    return of
-
-def _span(span, base, transfer):
-    "Function of `Sides` that gives the two ends of the levels to average over"
-    named = isinstance(span, str)
-    if named and span in ('union','overlap','base_to_transfer'): return lambda sides: spans[span](*sides)
-    if not named:
-        ends = as_numbers(span, 'span')
-        if ends.shape==(2,) and np.isfinite(ends).all(): return _between(ends, base, transfer)
-    raise ValueError(f"`span` must be 'union', 'overlap', 'base_to_transfer' or two levels (lo, hi), got {span!r}")
-
-_dietterich = '[Dietterich 2006](https://core.ac.uk/works/153926138)'
+def _ends(sides, span):
+    "Both ends of the levels to average over"
+    b,t = sides
+    first,top = np.minimum(b.p0, t.p0),np.maximum(b.best[:,-1:], t.best[:,-1:])
+    if isinstance(span, str):
+        named = {'union': (first,np.maximum(b.end, t.end)), 'base_to_transfer': (b.p0,t.end),
+                 'overlap': (np.maximum(b.p0, t.p0),np.minimum(b.end, t.end))}
+        return named[one_of(span, 'span', (*named,'(lo, hi)'))]
+    lo,hi = np.sort(sides.level(np.reshape(span, (1,2)).astype(float)), axis=1).T[:,:,None]
+    if not sides.many:
+        covers = f'{span}; the curves cover {sides.sign*first.item():g} to {sides.sign*top.item():g}'
+        if lo>top or hi<first: raise ValueError(f'`span` must be levels of the curves, got {covers}')
+        if hi>top: warnings.warn(f'`span` goes beyond both curves, {covers}; the average ends there', stacklevel=3)
+    return np.minimum(lo, top),np.minimum(hi, top)
 
 @metric(unit='share of the data', range=(-math.inf, 1), source=_dietterich,
-    question='What share of the training samples does transfer save, averaged over the levels?',
-    cost='the trainings that the curves took; to compare them takes milliseconds',
-    avoid='transfer ends lower than the base, be it by a hair: the average is then minus infinity')
+        question='What share of the training samples does transfer save, averaged over the levels?',
+        cost='milliseconds, once the curves are measured',
+        avoid='transfer ends lower than the base, however slightly: the average is then minus infinity')
 def average_relative_reduction(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
@@ -89,72 +65,51 @@ def average_relative_reduction(
 ) -> float|np.ndarray: # Share in $[-\infty, 1]$, higher is better; of many curves an array
     """Mean over the levels of the share of the data that transfer saves
 
-    From [Dietterich 2006](https://core.ac.uk/works/153926138). Minus infinity if the base reaches levels of the span
-    that transfer never reaches, or has some for free that transfer has not; or if the span begins at the start of a
-    base that rises at once, and transfer starts lower, dips or stays level first.
+    From [Dietterich 2006](https://core.ac.uk/works/153926138).
 
-    Raises `ValueError` if `span` lies outside both curves.
+    Raises `ValueError` if `span` is outside both curves, or the curves differ in `direction` or `start`.
 
     >>> base, transfer = Curve([0, 30], [.2, .8]), Curve([0, 30], [.5, .8])
     >>> round(average_relative_reduction(base, transfer), 4)
-    0.6931"""
-    ends = _span(span, base, transfer)
-    return mean_over_levels(base, transfer, span=ends, on_pieces=_mean_saved, at_level=_saved)
+    0.6931
+    """
+    sides = Sides(base=base, transfer=transfer)
+    return mean_over_levels(sides, *_ends(sides, span), _mean_saved, _saved)
 
-# %% ../../nbs/learning_curves/03_relative_reduction.ipynb #6b8ac0ec
-def _symmetric_ratio(n, m):
-    "Symmetric reduction from the base's `n` to transfer's `m`"
-    gain = 1-ratio(m, n)
-    loss = ratio(n, m)-1
-    return np.where(m<=n, gain, loss)
-
-def _one_sided(base, transfer):
-    "Mean of the symmetric reduction along pieces on which the same curve is ahead throughout"
-    c,d = base
-    a,b = transfer
-    ahead = a+b<=c+d
-    less = np.where(ahead, a, c),np.where(ahead, b, d)
-    more = np.where(ahead, c, a),np.where(ahead, d, b)
-    r = mean_ratio(less, more)
-    return np.where(ahead, 1-r, r-1)
+def _symmetric(n, m): return np.where(m<=n, 1-ratio(m, n), ratio(n, m)-1)
 
 def _mean_symmetric(base, transfer):
-    "Mean of the symmetric reduction along pieces, cut where the curves cross"
-    c,d = base
-    a,b = transfer
+    "Mean along pieces, which are cut where the curves cross"
+    (c,d),(a,b) = base,transfer
     with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
-        first = a-c
-        last = b-d
-        where = first/(first-last)
-        crosses = np.sign(first)*np.sign(last)<0
-        t = np.where(crosses, where, 1.)
-        cut = t<1
-        n = np.where(cut, c+t*(d-c), d)
-        m = np.where(cut, a+t*(b-a), b)
-    before = _one_sided((c,n), (a,m))
-    after = _one_sided((n,d), (m,b))
-    return t*before+(1-t)*after
+        t = np.where((a-c)*(b-d)<0, (a-c)/((a-c)-(b-d)), 1.)
+        n = np.where(t<1, c+t*(d-c), d)
+        m = np.where(t<1, n, b)
+    def one_sided(n, m): # the same curve is ahead along the whole piece
+        ahead = m[0]+m[1]<=n[0]+n[1]
+        r = mean_ratio([np.where(ahead, x, y) for x,y in zip(m, n)], [np.where(ahead, y, x) for x,y in zip(m, n)])
+        return np.where(ahead, 1-r, r-1)
+    return t*one_sided((c,n), (a,m))+(1-t)*one_sided((n,d), (m,b))
 
-_made_symmetric = '[Dietterich 2006](https://core.ac.uk/works/153926138), made symmetric'
-
-@metric(unit='share of the data', range=(-1, 1), source=_made_symmetric,
-    question='What share of the training samples does transfer save, or, where it is slower, cost?',
-    cost='the trainings that the curves took; to compare them takes milliseconds',
-    avoid='it matters how much slower transfer is: ten times as many samples count −0.9, and never −1')
+@metric(unit='share of the data', range=(-1, 1), source=f'{_dietterich}, made symmetric',
+        question='What share of the training samples does transfer save or, where it is slower, cost?',
+        cost='milliseconds, once the curves are measured',
+        avoid='it matters how much slower transfer is: ten times as many samples count −0.9, and never −1')
 def average_symmetric_reduction(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
     *,
     span:Any='union', # Levels to average over: 'union', 'overlap', 'base_to_transfer' or two levels `(lo, hi)`
 ) -> float|np.ndarray: # Share in $[-1, 1]$, higher is better, 0 is no gain; of many curves an array
-    """Mean over the levels of the share of the data that transfer saves, or, negative, that doing without it saves
+    """Mean over the levels of the share of the data that transfer saves or, if negative, that training without it saves
 
-    Always finite, and of the opposite sign if the curves change places.
+    Always finite; it changes its sign if the curves are exchanged.
 
-    Raises `ValueError` if `span` lies outside both curves.
+    Raises `ValueError` if `span` is outside both curves, or the curves differ in `direction` or `start`.
 
     >>> base, transfer = Curve([0, 30], [.2, .8]), Curve([0, 30], [.5, .8])
     >>> round(average_symmetric_reduction(transfer, base), 4)
-    -0.6931"""
-    ends = _span(span, base, transfer)
-    return mean_over_levels(base, transfer, span=ends, on_pieces=_mean_symmetric, at_level=_symmetric_ratio)
+    -0.6931
+    """
+    sides = Sides(base=base, transfer=transfer)
+    return mean_over_levels(sides, *_ends(sides, span), _mean_symmetric, _symmetric)

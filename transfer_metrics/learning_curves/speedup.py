@@ -1,4 +1,4 @@
-"""How many times less data with transfer? Level by level, and averaged over all levels (Dietterich, 2006)
+"""How many times fewer samples does transfer need, level by level and on average? (Dietterich 2006)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/learning_curves/speedup.html.md"""
 
@@ -7,81 +7,77 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/learning_curves/speedu
 # %% auto #0
 __all__ = ['speedup', 'integrated_speedup', 'mean_log_speedup']
 
-# %% ../../nbs/learning_curves/02_speedup.ipynb #008ed266
+# %% ../../nbs/learning_curves/02_speedup.ipynb #62695f63
 import math
 import numpy as np
-from ..core import ArrayLike
+from ..arrays import ArrayLike
+from .averages import mean_log, mean_over_levels, mean_ratio, ratio
+from .curve import Curve, Sides, at_levels
 from ..registry import metric
-from .curve import Curve, at_levels
-from .levels import mean_log, mean_over_levels, mean_ratio, ratio, spans
 
-# %% ../../nbs/learning_curves/02_speedup.ipynb #43436b43
+# %% ../../nbs/learning_curves/02_speedup.ipynb #b9f3ff3d
+_dietterich = '[Dietterich 2006](https://core.ac.uk/works/153926138)'
+
 def speedup(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
     p:ArrayLike, # Level or levels of performance, in the unit of the curves, any shape
-) -> ArrayLike: # Factor in $[0, \infty]$ in the shape of `p`; higher is better; nan where neither reaches the level
-    """How many times less data transfer needs to reach `p`, [Dietterich 2006](https://core.ac.uk/works/153926138)
+) -> ArrayLike: # Factor in $[0, \infty]$, in the shape of `p`; higher is better; NaN where neither reaches the level
+    """How many times fewer samples transfer needs to reach `p`, [Dietterich 2006](https://core.ac.uk/works/153926138)
 
     Raises `ValueError` if the curves differ in `direction` or `start`, or a level is NaN.
 
     >>> base, transfer = Curve([0, 20, 40], [.2, .5, .8]), Curve([0, 10, 40], [.2, .5, .8])
     >>> round(speedup(base, transfer, .65), 6)
-    1.2"""
+    1.2
+    """
     return at_levels(ratio, p, base=base, transfer=transfer)
 
-# %% ../../nbs/learning_curves/02_speedup.ipynb #85e8812e
-@metric(unit='×', range=(0, math.inf), source='[Dietterich 2006](https://core.ac.uk/works/153926138)',
-    question='How many times fewer samples does transfer need, averaged over the levels?',
-    cost='the trainings that the curves took; to compare them takes milliseconds',
-    avoid='transfer has a head start and rises from it at once: the mean is then infinite')
+@metric(unit='×', range=(0, math.inf), source=_dietterich,
+        question='How many times fewer samples does transfer need, averaged over the levels?',
+        cost='milliseconds, once the curves are measured',
+        avoid='transfer has a head start and rises from it at once: the mean is then infinite')
 def integrated_speedup(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
 ) -> float|np.ndarray: # Factor in $[0, \infty]$, higher is better; of many curves an array
-    """Mean speedup over the levels from where transfer starts to where the base ends
+    """Mean speedup over the levels from the start of transfer to the end of the base
 
-    From [Dietterich 2006](https://core.ac.uk/works/153926138). Infinite if transfer has a head start
-    and rises from it at once.
+    From [Dietterich 2006](https://core.ac.uk/works/153926138). Infinite if transfer has a head start and rises at once.
 
-    Raises `ValueError` if the curves differ in `direction` or `start`, or if both are many and not equally many
+    Raises `ValueError` if the curves differ in `direction` or `start`.
 
     >>> base, transfer = Curve([0, 20, 40], [.2, .5, .8]), Curve([0, 10, 40], [.2, .5, .8])
     >>> round(integrated_speedup(base, transfer), 4)
-    1.6414"""
-    def span(sides): return spans['transfer_to_base'](*sides)
-    return mean_over_levels(base, transfer, span=span, on_pieces=mean_ratio, at_level=ratio)
+    1.6414
+    """
+    sides = Sides(base=base, transfer=transfer)
+    b,t = sides
+    return mean_over_levels(sides, t.p0, b.end, mean_ratio, ratio)
 
-# %% ../../nbs/learning_curves/02_speedup.ipynb #6bac33ab
 def _mean_log_ratio(num, den):
-    "Mean of the logarithm of `num/den` along pieces, 0 where both are free"
-    _,b = num
-    _,d = den
-    free = (b==0)&(d==0)
     with np.errstate(invalid='ignore'): gain = mean_log(num)-mean_log(den)
-    return np.where(free, 0., gain)
+    return np.where((num[1]==0)&(den[1]==0), 0., gain)
 
 def _log_ratio(num, den):
     with np.errstate(divide='ignore'): return np.log(ratio(num, den))
 
-_averaged = '[Dietterich 2006](https://core.ac.uk/works/153926138), averaged as a logarithm'
-
-@metric(unit='log of a factor', range=(-math.inf, math.inf), source=_averaged,
-    question='By what factor does transfer need fewer samples, in the geometric mean over the levels?',
-    cost='the trainings that the curves took; to compare them takes milliseconds',
-    avoid='the levels matter that transfer has for free, or that only one curve reaches: they are left out')
+@metric(unit='log of a factor', range=(-math.inf, math.inf), source=f'{_dietterich}, averaged as a logarithm',
+        question='By what factor does transfer need fewer samples, in the geometric mean over the levels?',
+        cost='milliseconds, once the curves are measured',
+        avoid='levels that transfer reaches without training, or that only one curve reaches, are important')
 def mean_log_speedup(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
 ) -> float|np.ndarray: # Natural logarithm of a factor, higher is better, 0 is no gain; of many curves an array
     """Mean of ln speedup over the levels above both starts and below both ends
 
-    Its exponential is the geometric mean speedup.
-
-    Raises `ValueError` if the curves differ in `direction` or `start`, or if both are many and not equally many
+    Raises `ValueError` if the curves differ in `direction` or `start`.
 
     >>> base, transfer = Curve([0, 30], [.2, .8]), Curve([0, 30], [.5, .8])
     >>> round(mean_log_speedup(base, transfer), 4)
-    0.6931"""
-    def span(sides): return spans['overlap'](*sides)
-    return mean_over_levels(base, transfer, span=span, on_pieces=_mean_log_ratio, at_level=_log_ratio)
+    0.6931
+    """
+    sides = Sides(base=base, transfer=transfer)
+    b,t = sides
+    return mean_over_levels(sides, np.maximum(b.p0, t.p0), np.minimum(b.end, t.end), _mean_log_ratio, _log_ratio)

@@ -1,4 +1,4 @@
 "Loss-data curves: how much data does my task need on top of this representation?"
-from ..public import lazy
+from .. import lazy
 
 lazy(__name__)

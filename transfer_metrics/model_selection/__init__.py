@@ -1,4 +1,4 @@
 "Ranking models, layers and features by their scores"
-from ..public import lazy
+from .. import lazy
 
 lazy(__name__)

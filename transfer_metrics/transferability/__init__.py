@@ -1,4 +1,4 @@
 "Scores: which pretrained model suits my labelled data?"
-from ..public import lazy
+from .. import lazy
 
 lazy(__name__)

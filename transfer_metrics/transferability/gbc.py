@@ -1,4 +1,4 @@
-"""Gaussian Bhattacharyya Coefficient: how much do my classes overlap in the features? (Pándy et al., CVPR 2022)
+"""Gaussian Bhattacharyya Coefficient: how much your classes overlap in the features (Pándy et al. 2022)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/gbc.html.md"""
 
@@ -7,292 +7,118 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/gbc.ht
 # %% auto #0
 __all__ = ['class_overlap', 'gbc']
 
-# %% ../../nbs/transferability/06_gbc.ipynb #7a0cdded
+# %% ../../nbs/transferability/06_gbc.ipynb #749c426e
 import math
-from functools import reduce
-from typing import Any, NamedTuple
 import pandas as pd
 import torch
 from torch import Tensor
-from ..cautions import of_overlap
-from ..checks import number, one_of, same_width, whole
-from ..core import ArrayLike, as_features, as_labels, check_classes, chunks
-from ..linalg import add_segments, leading, power2, principal
-from ..registry import metric
-from ..state import State, addable, renumber, same_sums, some_samples
-from .bhattacharyya import diagonal_distances, full_distances, overlap_matrix
+from ..arrays import ArrayLike, as_labels, as_matrix, number, one_of
+from ..registry import metric, warn_few_samples
 
-# %% ../../nbs/transferability/06_gbc.ipynb #94adddee
-class _Classes(NamedTuple):
-    "What is known of each class"
-    counts: Tensor # samples, shape `[c]`
-    means: Tensor # 0 for a class without samples, shape `[c, d]`
-    second: Tensor # sums of squared deviations, shape `[c, d]`, or of their products, `[c, d, d]`
+# %% ../../nbs/transferability/06_gbc.ipynb #71462670
+def _gaussian(x, full):
+    "Mean and covariance of the samples of a class, or the variances"
+    x = x.double()
+    mean = x[0]+(x-x[0]).mean(0) # exact if a feature is constant
+    v = x-mean
+    return mean,(v.T@v if full else v.square().sum(0))/len(x)
 
-def _squares(v, y, counts, means):
-    "Sums of squared deviations of the rows of each class from its mean, shape `[c, d]`"
-    about_origin = add_segments(torch.zeros_like(means), v.square(), y)
-    sums = counts[:,None]*means
-    return about_origin.addcmul_(means, sums, value=-1).clamp_(min=0)
+def _raised(C, floor):
+    "Covariances with smaller eigenvalues raised to `floor`"
+    w,V = torch.linalg.eigh(C)
+    return (V*w.clamp(min=floor)[:,None])@V.mT
 
-def _products(v, y, counts, means):
-    "Sums of products of deviations of the rows of each class from its mean, shape `[c, d, d]`"
-    c,d = means.shape
-    res = v.new_zeros(c, d, d)
-    by_class = v[y.argsort(stable=True)]
-    sizes = counts.long().tolist()
-    for k,rows in enumerate(by_class.split(sizes)):
-        if len(rows)<2: continue
-        deviations = rows-means[k]
-        torch.mm(deviations.T, deviations, out=res[k])
-    return res
+def _whitened(means, C, share, n):
+    "Means and covariances in coordinates with the total covariance $I$; directions without variance are left out"
+    centred = means-share@means
+    total = torch.tensordot(share, C, 1)+(share*centred.T)@centred
+    std = total.diagonal().sqrt()
+    scale = torch.where(std>1e-13*std.amax(), 1/std, 0.)
+    w,V = torch.linalg.eigh(scale*total*scale[:,None])
+    keep = w>max(n, len(w))*torch.finfo(torch.float64).eps*w[-1]
+    B = scale[:,None]*V[:,keep]/w[keep].sqrt()
+    C = B.T@C@B
+    factors,failed = torch.linalg.cholesky_ex(C)
+    flat = (failed>0)|(factors.diagonal(dim1=1, dim2=2)<1e-6).any(1)
+    C[flat] = _raised(C[flat], 1e-12)
+    return centred@B,C
 
-def _chunk(x, y, c, full):
-    "`_Classes` of a few rows, about the first row of each class"
-    counts = y.bincount(minlength=c).double()
-    rows = torch.arange(len(y), device=y.device)
-    first = y.new_zeros(c)
-    first.scatter_reduce_(0, y, rows, 'amin', include_self=False)
-    there = counts>0
-    origin = x[first].double()*there[:,None]
-    v = x.double()-origin[y]
-    sums = add_segments(torch.zeros_like(origin), v, y)
-    divisor = counts.clamp(min=1)
-    means = sums/divisor[:,None]
-    second = _products if full else _squares
-    return _Classes(counts, origin+means, second(v, y, counts, means))
+def _half_logdet(C):
+    factors = torch.linalg.cholesky(C)
+    return factors.diagonal(dim1=1, dim2=2).log().sum(1),factors
 
-def _join(a, b):
-    "Two `_Classes` together, of the same classes in the same order"
-    n = a.counts+b.counts
-    share = b.counts/n.clamp(min=1)
-    delta = b.means-a.means
-    means = a.means+share[:,None]*delta
-    weight = (a.counts*share).sqrt()
-    u = weight[:,None]*delta
-    full = a.second.ndim==3
-    between = u[:,:,None]*u[:,None] if full else u.square()
-    return _Classes(n, means, a.second+b.second+between)
+def _full_distances(means, C, i, j):
+    "Distances of class `i` from the classes `j`"
+    half_logdet,factors = _half_logdet((C[j]+C[i])/2)
+    u = torch.linalg.solve_triangular(factors, (means[j]-means[i])[...,None], upper=False)
+    return u.square().sum((1,2))/8+half_logdet
 
-def _classes(x, y, c, full):
-    "`_Classes` of all rows in bounded memory; `full` asks for products of deviations"
-    d = x.shape[1]
-    size = max(2**20, 1024*d, 2*c*d)
-    if full:
-        as_large_as_sums = max(2**20, 64*c*d)
-        most = max(2**23, 1024*d)
-        size = min(as_large_as_sums, most)
-    def part(s): return _chunk(x[s], y[s], c, full)
-    parts = map(part, chunks(x, size))
-    return reduce(_join, parts)
+def _diagonal_distances(means, std, i, j):
+    "Distances of class `i` from the classes `j`; `std` has one column if the covariances are spherical"
+    gap,total = (means[j]-means[i]).square_(),std[j].square()+std[i]**2
+    if std.shape[1]==1: gap = gap.sum(1, keepdim=True)
+    spread = (total/(std[j]*(2*std[i]))).log_()
+    # 0/0 where a feature is constant in both classes; it has no part in the distance
+    first,second = (o.nan_to_num_(0, math.inf).sum(1) for o in (gap.div_(total), spread))
+    return first/4+second*(means.shape[1]/std.shape[1]/2)
 
-# %% ../../nbs/transferability/06_gbc.ipynb #0e7aa149
-def _few(components, n, d):
-    "Refuse more components than there can be"
-    most = min(n, d)
-    if components is not None and components>most:
-        raise ValueError(f'`components` must be at most min(n, d) = {most} for features of shape ({n}, {d}), '
-                         f'got {components}')
-
-def _rotate(k, q):
-    "`k` in the coordinates of the first `q` principal components"
-    counts,means,_ = k
-    n = int(counts.sum())
-    d = means.shape[1]
-    _few(q, n, d)
-    mean = counts@means/n
-    z = means-mean
-    weighted = counts[:,None]*z
-    scatter = k.second.sum(0)+z.T@weighted
-    _,V = leading(scatter, n, d, n_components=q)
-    turned = [V.T@S@V for S in k.second]
-    return _Classes(counts, z@V, torch.stack(turned))
-
-# %% ../../nbs/transferability/06_gbc.ipynb #ebaa190f
-def _options(covariance, components, floor):
-    "`components`; options that make no sense are refused"
-    one_of(covariance, 'covariance', ('diagonal','spherical','full'))
+def _overlaps(features, labels, covariance, floor) -> tuple[Tensor,list]:
+    "Overlap of each pair of classes, 0 on the diagonal, and the classes"
+    full = one_of(covariance, 'covariance', ('diagonal','spherical','full'))=='full'
     number(floor, 'floor', 0)
-    return None if components is None else whole(components, 'components', 1)
+    x = as_matrix(features)
+    y,classes = as_labels(labels, len(x), of=features, device=x.device)
+    (n,d),counts = x.shape,y.bincount()
+    c = len(counts)
+    parameters = {'spherical': 1, 'diagonal': 2, 'full': (d+3)/2}[covariance]*d/4
+    warn_few_samples(n/c, parameters, 'effective parameters, per class', 'use fewer features, such as components')
+    of_classes = [_gaussian(x[rows], full) for rows in y.argsort(stable=True).split(counts.tolist())]
+    means,C = (torch.stack(o) for o in zip(*of_classes, strict=True))
+    if full:
+        if floor: C = _raised(C, floor)
+        means,C = _whitened(means, C, counts.double()/n, n)
+        half_logdets,_ = _half_logdet(C)
+    else:
+        C = C.clamp(min=floor)
+        C = (C.mean(1, keepdim=True) if covariance=='spherical' else C).sqrt()
+    overlap = means.new_zeros(c, c)
+    for i in range(1, c):
+        for j in torch.arange(i, device=x.device).split(max(1, 2**17//max(1, C[0].numel()))):
+            if full: D = _full_distances(means, C, i, j)-(half_logdets[i]+half_logdets[j])/2
+            else: D = _diagonal_distances(means, C, i, j)
+            overlap[i,j] = overlap[j,i] = torch.exp(-D)
+    return overlap,classes
 
-def _full(k, floor, noise):
-    "`_distances` of full covariances"
-    limit = k.counts
-    C = k.second/limit[:,None,None]
-    if floor:
-        w,V = torch.linalg.eigh(C)
-        raised = w.clamp(min=floor)
-        C = (V*raised[:,None])@V.mT
-        limit = limit+C.shape[1]   # any rank
-    return full_distances(k.means, C, k.counts, limit=limit, noise=noise)
-
-def _variances(k, floor, noise):
-    "Variance of each feature in each class, 0 where it is rounding error"
-    n,_,second = k
-    squares = second.diagonal(dim1=1, dim2=2) if second.ndim==3 else second
-    v = squares/n[:,None]
-    varies = v.sqrt()>noise
-    real = torch.where(varies, v, 0.)
-    return real.clamp(min=floor)
-
-def _distances(k, covariance, floor):
-    "Pairs of classes and their Bhattacharyya distances; pairs that are left out are infinitely distant"
-    if not k.second.isfinite().all():
-        raise ValueError('`features` are too large to be squared; '
-                         'multiply them all by one small factor, which does not change the score')
-    n = float(k.counts.sum())
-    d = k.means.shape[1]
-    largest = k.means.abs().amax(0)
-    noise = max(n, d)*torch.finfo(torch.float64).eps*largest
-    if covariance=='full': return _full(k, floor, noise)
-    v = _variances(k, floor, noise)
-    if covariance=='spherical': v = v.mean(1, keepdim=True)
-    return diagonal_distances(k.means, v, noise=noise)
-
-# %% ../../nbs/transferability/06_gbc.ipynb #b10d8fb0
-def _reduced(x, y, c, full, q):
-    "`_Classes` of the first `q` principal components"
-    p = principal(x, n_components=q)
-    axes = p.axes()
-    size = max(2**20, 1024*x.shape[1])
-    def part(s):
-        coordinates = (x[s].double()-p.mean)@axes
-        return _classes(coordinates, y[s], c, full)
-    parts = map(part, chunks(x, size))
-    return reduce(_join, parts)
-
-def _gather(features, labels, covariance, components, floor):
-    "`_Classes` of the data, its class names, and the floor in its units"
-    components = _options(covariance, components, floor)
-    x = as_features(features)
-    n,d = x.shape
-    y,classes = as_labels(labels, n=n, of=features, device=x.device)
-    _few(components, n, d)
-    scale = power2(x)
-    if scale!=1: x = x.double()*scale
-    full = covariance=='full'
-    c = len(classes)
-    k = _classes(x, y, c, full) if components is None else _reduced(x, y, c, full, components)
-    return k,classes,floor*scale*scale
-
-# %% ../../nbs/transferability/06_gbc.ipynb #3393a5e3
+# %% ../../nbs/transferability/06_gbc.ipynb #2bd3724c
 def class_overlap(
     features:ArrayLike, # Features, shape `[n, d]`
-    labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
+    labels:ArrayLike, # Target labels, any hashable values, shape `[n]`
     *,
-    covariance:str='diagonal', # Of each class: 'diagonal', 'spherical' or 'full'
-    components:int|None=None, # Reduce the features to so many principal components first; 64 in the paper
-    floor:float=0., # Smaller variances are raised to this; 1e-4 in published code
-) -> pd.DataFrame: # Symmetric, classes in rows and columns in order of first appearance, 1 on the diagonal
-    "Overlap of each pair of classes, in [0, 1], by [Pándy et al. 2022](https://arxiv.org/abs/2111.12780)"
-    k,classes,floor = _gather(features, labels, covariance, components, floor)
-    pairs = _distances(k, covariance, floor)
-    overlaps = overlap_matrix(pairs, len(classes), device=k.means.device)
-    names = list(classes)
-    return pd.DataFrame(overlaps.cpu().numpy(), index=names, columns=names)
+    covariance:str='diagonal', # As in `gbc`
+    floor:float=0., # As in `gbc`
+) -> pd.DataFrame: # In [0, 1], 1 on the diagonal; classes in rows and columns, in order of first appearance
+    "Bhattacharyya coefficient of each pair of classes"
+    overlap,classes = _overlaps(features, labels, covariance, floor)
+    return pd.DataFrame(overlap.fill_diagonal_(1).cpu().numpy(), list(classes), list(classes))
 
-# %% ../../nbs/transferability/06_gbc.ipynb #7f81f626
-def _score(k, covariance, floor):
-    "Minus the sum of the coefficients over ordered pairs"
-    distances = (D for _,_,D in _distances(k, covariance, floor))
-    overlaps = (float(torch.exp(-D).sum()) for D in distances)
-    return 0.-2*sum(overlaps)
-
-def _spread(k, where, c):
-    "`k` with its classes at the places `where` of `c`, the others empty"
-    device = where.device
-    res = []
-    for v in k:
-        empty = v.new_zeros(c, *v.shape[1:], device=device)
-        filled = empty.index_copy_(0, where, v.to(device))
-        res.append(filled)
-    return _Classes(*res)
-
-# %% ../../nbs/transferability/06_gbc.ipynb #610fa251
-class _GBCState(State):
-    "What is known of the classes so far"
-    fields = 'classes',*_Classes._fields
-
-    def __init__(self, *, covariance:str='diagonal', components:int|None=None, floor:float=0.):
-        self.components = _options(covariance, components, floor)
-        self.covariance = covariance
-        self.floor = floor
-        self.full = covariance=='full' or components is not None
-        self.classes:list = []
-        self.known:_Classes|None = None
-
-    def kind(self): return f'moments about class means, {"products" if self.full else "squares"}'
-
-    def data(self):
-        known = {} if self.known is None else self.known._asdict()
-        return {'classes': list(self.classes), **known}
-
-    def restore(self, data):
-        self.classes = list(data['classes'])
-        self.known = None
-        if 'counts' in data:
-            sums = [data[k] for k in _Classes._fields]
-            self.known = _Classes(*sums)
-        return self
-
-    def update(self, features, labels):
-        x = as_features(features)
-        y,classes = as_labels(labels, n=len(x), of=features, device=x.device, measured=True)
-        addable(x, 'features')
-        new = _classes(x, y, len(classes), self.full)
-        return self._add(new, classes.tolist())
-
-    def merge(self, other):
-        same_sums(self, other)
-        if other.known is None: return self
-        return self._add(other.known, other.classes)
-
-    def _add(self, new, classes):
-        "Take in what is known of the classes named"
-        first = self.known or new
-        d = first.means.shape[1]
-        same_width(new.means, 'features', d)
-        device = first.counts.device
-        here = torch.arange(len(self.classes), device=device)
-        where = renumber(self.classes, classes).to(device)
-        c = len(self.classes)
-        new = _spread(new, where, c)
-        self.known = new if self.known is None else _join(_spread(self.known, here, c), new)
-        return self
-
-    def value(self):
-        k:Any = self.known
-        some_samples(k is not None)
-        check_classes(self.classes, int(k.counts.sum()))
-        if self.components is not None: k = _rotate(k, self.components)
-        return _score(k, self.covariance, self.floor)
-
-# %% ../../nbs/transferability/06_gbc.ipynb #de3867c3
-@metric(unit='1', range=(-math.inf, 0),
-        source='[Pándy et al. 2022](https://arxiv.org/abs/2111.12780)', state=_GBCState,
-    caution=of_overlap,
-    question='How much do the clouds of my classes overlap, added up over all pairs?',
-    cost='one pass over the features, then all pairs of classes; with full covariances a matrix for each class',
-    avoid='there are fewer samples a class than features, or the models have different numbers of features')
+# %% ../../nbs/transferability/06_gbc.ipynb #20e172da
+@metric(unit='1', range=(-math.inf, 0), source='[Pándy et al. 2022](https://arxiv.org/abs/2111.12780)',
+        question='How much do my classes overlap in the features, summed over all pairs?',
+        cost='one pass over the features, then all pairs of classes; with full covariances one matrix per class',
+        avoid='there are fewer samples per class than features, or the models have different numbers of features')
 def gbc(
     features:ArrayLike, # Features, shape `[n, d]`
-    labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
+    labels:ArrayLike, # Target labels, any hashable values, shape `[n]`
     *,
-    covariance:str='diagonal', # Of each class: 'diagonal', 'spherical' or 'full'
-    components:int|None=None, # Reduce the features to so many principal components first; 64 in the paper
-    floor:float=0., # Smaller variances are raised to this; 1e-4 in published code
-) -> float: # In $[-c(c-1), 0]$; higher transfers better
+    covariance:str='diagonal', # Of each class: `'diagonal'`, `'spherical'` or `'full'`
+    floor:float=0., # Smaller variances are raised to this value; 1e-4 in published code
+) -> float: # In $[-c(c-1), 0]$ for $c$ classes; higher is better
     """Gaussian Bhattacharyya Coefficient, [Pándy et al. 2022](https://arxiv.org/abs/2111.12780)
 
-    Minus the overlap of the classes, summed over ordered pairs.
+    Raises `ValueError` if a feature is not finite, a label is missing, the lengths differ, or an option is unknown.
 
-    Raises `ValueError` if a feature is not finite, if the lengths differ, or if `components` are more than samples or
-    features
-
-    >>> import transfer_metrics as tm
-    >>> features, labels = [[0], [2], [4], [6]], ['cat', 'cat', 'dog', 'dog']
-    >>> round(tm.gbc(features, labels), 4)
-    -0.2707
+    >>> round(gbc([[0], [2], [4], [6]], ['cat', 'cat', 'dog', 'dog']), 3)
+    -0.271
     """
-    k,_,floor = _gather(features, labels, covariance, components, floor)
-    return _score(k, covariance, floor)
+    overlap,_ = _overlaps(features, labels, covariance, floor)
+    return 0.-float(overlap.sum())

@@ -1,4 +1,4 @@
-"""Negative conditional entropy: once the source label is known, how much of my label is still open? (Tran et al. 2019)
+"""How uncertain your label is once the prediction of a source model is known (Tran et al. 2019)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/nce.html.md"""
 
@@ -7,165 +7,40 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/nce.ht
 # %% auto #0
 __all__ = ['nce']
 
-# %% ../../nbs/transferability/02_nce.ipynb #807ad8e8
+# %% ../../nbs/transferability/02_nce.ipynb #602a0359
 import math
-from functools import partial
 import torch
-from torch import Tensor
-from ..cautions import by_chance
-from ..core import ArrayLike, as_labels, as_matrix, check_classes, check_simplex
-from ..folds import dealt, dealt_samples, n_parts, name_keys, smoothed_share, tables_of_others
-from ..linalg import class_sums
-from ..registry import metric
-from ..state import JointState, State, renumber, same_sums, some_samples
+from ..arrays import ArrayLike, as_labels, as_probs
+from ..registry import metric, warn_few_samples
+from .leep import joint_distribution
 
-# %% ../../nbs/transferability/02_nce.ipynb #d796c772
-def _from_pairs(z, joint):
-    "NCE from the number of samples of each pair that occurs, and from the number of its source label"
-    joint = joint.double()
-    in_box = z.bincount(weights=joint)[z]
-    logs = (joint/in_box).log()
-    total = (joint*logs).sum()
-    return float(total/joint.sum())
-
-def _from_joint(joint, counts):
-    "Soft NCE from the sums of the rows of each label, shape `[c_t, c_s]`, and the samples of each label"
-    mass = joint.sum(0)
-    logs = joint.log()-mass.log() # their quotient may be too small for float64
-    parts = torch.where(joint>0, joint*logs, 0.)
-    return float(parts.sum()/int(counts.sum()))
-
-def _pairs(predicted, labels, **how):
-    "Pairs of labels that occur, as numbers, and how often; source and target labels"
-    z = as_labels(predicted, 'predicted', **how)
-    y = as_labels(labels, n=len(z.codes), of=predicted, **how)
-    c_t = len(y.classes)
-    both = z.codes*c_t+y.codes
-    pairs,joint = both.unique(return_counts=True)
-    z_codes = pairs//c_t
-    y_codes = pairs%c_t
-    return z_codes,y_codes,joint,z.classes,y.classes
-
-# %% ../../nbs/transferability/02_nce.ipynb #d5e9ab63
-class _PairState(State):
-    "How often each pair of source and target label occurs"
-    fields = 'sources','targets','pairs','counts'
-    rows = 'pairs','counts'
-
-    def __init__(self):
-        self.sources:list = []
-        self.targets:list = []
-        self.pairs:list[Tensor] = [] # numbers of source and target label, `2**32*z + y`
-        self.counts:list[Tensor] = []
-
-    def _add(self, z, y, counts, sources, targets):
-        "Add counts of pairs `z`, `y` of these labels"
-        z = renumber(self.sources, sources)[z]
-        y = renumber(self.targets, targets)[y]
-        self.pairs.append((z<<32)+y)
-        self.counts.append(counts)
-        waiting = sum(map(len, self.pairs))
-        if waiting>2*len(self.pairs[0])+2**14: self._sort()
-        return self
-
-    def _sort(self):
-        "Count equal pairs together"
-        pairs,back = torch.cat(self.pairs).unique(return_inverse=True)
-        counts = torch.cat(self.counts)
-        together = torch.zeros_like(pairs)
-        together.index_add_(0, back, counts)
-        self.counts = [together]
-        self.pairs = [pairs]
-
-    def update(self, predicted, labels):
-        z,y,counts,sources,targets = _pairs(predicted, labels, measured=True)
-        return self._add(z, y, counts, sources.tolist(), targets.tolist())
-
-    def merge(self, other):
-        same_sums(self, other)
-        for pairs,counts in zip(other.pairs, other.counts, strict=True):
-            z = pairs>>32
-            y = pairs&(2**32-1)
-            self._add(z, y, counts, other.sources, other.targets)
-        return self
-
-    def value(self):
-        some_samples(self.pairs)
-        self._sort()
-        n = int(self.counts[0].sum())
-        check_classes(self.sources, n, 'predicted')
-        check_classes(self.targets, n)
-        z = self.pairs[0]>>32
-        return _from_pairs(z, self.counts[0])
-
-# %% ../../nbs/transferability/02_nce.ipynb #d818aabd
-def _elsewhere(group, fold):
-    "How many samples of the other parts are of the group of each sample"
-    k = int(fold.max())+1
-    _,at,here = (group*k+fold).unique(return_inverse=True, return_counts=True)
-    return group.bincount()[group]-here[at]
-
-def _of_others(z, y, fold):
-    "NCE of answers and labels as numbers, each sample judged by the other parts"
-    n = len(y)
-    _,pair = (z*(y.max()+1)+y).unique(return_inverse=True)
-    share = y.bincount()[y].double()/n
-    known = smoothed_share(_elsewhere(pair, fold), _elsewhere(z, fold), share)
-    return float(known.log().mean())
-
-def _held_out(predicted, labels, cv, seed):
-    "NCE, each sample judged by the other parts"
-    z = as_labels(predicted, 'predicted')
-    y = as_labels(labels, n=len(z.codes), of=predicted)
-    k = n_parts(cv, len(z.codes))
-    keys = name_keys(z.classes.tolist(), z.codes)
-    codes = torch.from_numpy(name_keys(y.classes.tolist(), y.codes)) # so that the order of rows does not matter
-    return _of_others(z.codes, y.codes, dealt(keys, codes, k, seed))
-
-def _soft_held_out(p, y, cv, seed):
-    "Soft NCE, each sample judged by the other parts"
-    check = partial(check_simplex, name='predicted')
-    fold = dealt_samples(p, y.codes, cv, seed)
-    joint,tables = tables_of_others(p, y.codes, fold, check=check)
-    return float((joint*tables.log()).sum()/len(p))
-
-# %% ../../nbs/transferability/02_nce.ipynb #60d04627
-def _counts(*, soft, **_):
-    "What must be remembered: pairs and how often they occur; with `soft` the joint"
-    return JointState(_from_joint, name='predicted') if soft else _PairState()
-
-# %% ../../nbs/transferability/02_nce.ipynb #eb6e8269
-@metric(unit='nats', range=(-math.inf, 0), source='[Tran et al. 2019](https://arxiv.org/abs/1908.08142)', state=_counts,
-    caution=by_chance('table'),
-    question="How much of my labels is left open when I know the model's answers?",
-    cost='a count of the pairs of answer and label',
-    avoid='there are nearly as many source classes in use as samples, or the features matter and not the answers')
+# %% ../../nbs/transferability/02_nce.ipynb #11fe2a4a
+@metric(unit='nats', range=(-math.inf, 0), source='[Tran et al. 2019](https://arxiv.org/abs/1908.08142)',
+        question='How uncertain are my labels if I know the predictions of a source model?',
+        cost='one pass over the predictions',
+        avoid='there are fewer than two samples per source class in use')
 def nce(
-    # Source label of each target sample, any hashable classes, shape `[n]`;
-    # with `soft`, probabilities, shape `[n, c_s]`
-    predicted:ArrayLike,
-    labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
+    predicted:ArrayLike, # Source labels, any hashable values, shape `[n]`; with `soft` probabilities, `[n, c_s]`
+    labels:ArrayLike, # Target labels, any hashable values, shape `[n]`
     *,
-    soft:bool=False, # Spread each sample over the source classes by its probabilities
-    cv:int|None=None, # So many parts, each judged by the table of the others; `None`: all by their own table
-    seed:int=0, # With `cv`: another seed, other parts
-) -> float: # $-H(Y|Z)$ in nats, in $(-\infty, 0]$; higher transfers better
+    soft:bool=False, # Whether `predicted` are probabilities
+) -> float: # $-H(Y\\mid Z)$ in nats, in $[-H(Y), 0]$; higher is better
     """Negative conditional entropy of labels given source labels, [Tran et al. 2019](https://arxiv.org/abs/1908.08142)
 
-    Raises `ValueError` if the lengths differ, or if with `soft` a row is not a distribution
+    Raises `ValueError` if a label is missing, the lengths differ, or with `soft` a row is not a distribution.
 
-    >>> import transfer_metrics as tm
-    >>> round(tm.nce(['tabby', 'tabby', 'husky', 'husky'], ['cat', 'dog', 'dog', 'dog']), 3)
-    -0.347
+    >>> round(nce(['tabby', 'tabby', 'husky', 'husky', 'husky'], ['cat', 'dog', 'dog', 'dog', 'dog']), 3)
+    -0.277
     """
     if soft:
-        p = as_matrix(predicted, 'predicted', shape='[n, c_s]')
-        y = as_labels(labels, n=len(p), of=predicted, device=p.device)
-        if cv is not None: return _soft_held_out(p, y, cv, seed)
-        check = partial(check_simplex, name='predicted')
-        c_t = len(y.classes)
-        joint = class_sums(p, y.codes, c_t, check=check)
-        return _from_joint(joint, y.codes.bincount())
-    if cv is not None: return _held_out(predicted, labels, cv, seed)
-    z,_,joint,*_ = _pairs(predicted, labels)
-    return _from_pairs(z, joint)
+        p = as_probs(predicted, 'predicted')
+        y,classes = as_labels(labels, len(p), of=predicted, device=p.device)
+        joint,in_use = joint_distribution(p, y, len(classes))
+        mass = joint.sum(0)
+    else:
+        z,sources = as_labels(predicted, name='predicted')
+        y,classes = as_labels(labels, len(z), of=predicted)
+        _,joint = (z*len(classes)+y).unique(return_counts=True)
+        joint,mass,in_use = joint.double(),z.bincount().double(),len(sources)
+    warn_few_samples(len(y), in_use, 'source classes')
+    return float(torch.xlogy(joint, joint).sum()-torch.xlogy(mass, mass).sum())/len(y)

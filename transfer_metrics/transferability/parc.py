@@ -1,4 +1,4 @@
-"""Are samples that look alike to the model alike in label? Rank correlation over pairs (Bolya et al., NeurIPS 2021)
+"""Are samples with similar features of the same class? Rank correlation over pairs (Bolya et al. 2021)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/parc.html.md"""
 
@@ -7,137 +7,61 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/parc.h
 # %% auto #0
 __all__ = ['parc']
 
-# %% ../../nbs/transferability/10_parc.ipynb #fbbf1a7c
-import math
+# %% ../../nbs/transferability/10_parc.ipynb #5fac6f0c
+import numpy as np
 import torch
-from ..checks import whole
-from ..core import ArrayLike, as_features, as_labels
+from scipy.spatial.distance import squareform
+from ..arrays import ArrayLike, as_labels, as_matrix, whole
+from ..data import stratified_subset
+from ..heads import standard_scale
 from ..registry import metric
-from ..linalg import inverse_std, power2
-from ..samples import stratified_subset
 
-_EPS = torch.finfo(torch.float64).eps
-
-# %% ../../nbs/transferability/10_parc.ipynb #1873fb99
-def _standard_rows(x):
-    "Rows of `x` less their mean, of length 1, in `float64`; 0 where a row is constant up to rounding"
-    d = x.shape[1]
-    mean = x.mean(1, keepdim=True)
-    v = x-mean
-    norm = torch.linalg.vector_norm(v, dim=1, keepdim=True)
-    noise = d**1.5*_EPS*mean.abs()
-    varies = norm>noise
-    return torch.where(varies, v/norm, 0.)
-
-# %% ../../nbs/transferability/10_parc.ipynb #2b235796
-def _pairs(z, y, rows=256):
-    "Distance of each pair of rows of `z`, and whether both have the same code in `y`, each of shape `[n(n-1)/2]`"
-    n = len(z)
-    m = n*(n-1)//2
-    far = z.new_empty(m)
-    same = torch.empty(m, dtype=torch.bool, device=z.device)
-    every = torch.arange(n, device=z.device)
-    at = 0
-    for i in range(0, n-1, rows):
-        r = every[i:i+rows]
-        above = every[i:]>r[:,None]
-        to = at+int(above.sum())
-        distance = 1-z[r]@z[i:].T
-        far[at:to] = distance[above]
-        equal = y[r,None]==y[i:]
-        same[at:to] = equal[above]
-        at = to
-    return far,same
-
-# %% ../../nbs/transferability/10_parc.ipynb #75b5b2b6
-def _ordered(z, y, tol):
-    "Of all pairs, the closest first: which are within a class, and which are farther than the one before by over `tol`"
-    v,same = _pairs(z, y)
-    bits = v.clamp_(min=0).view(torch.int64)
-    bits.bitwise_and_(-2).bitwise_or_(same)
-    if v.device.type=='cpu': v.numpy().sort() # in place
-    else: v = v.sort().values
-    bits = v.view(torch.int64)
-    same = (bits&1).bool()
-    new = torch.ones_like(same)
-    torch.gt(v.diff(), tol, out=new[1:])
-    return same,new
-
-def _runs(new):
-    "First and last position of the group of ties of each position, of groups that begin at `new`"
-    m = len(new)
-    p = torch.arange(m, dtype=torch.int32, device=new.device)
-    first = torch.where(new, p, 0).cummax(0).values
-    before_new = new.roll(-1)
-    ends = torch.where(before_new, p, m-1)
-    last = ends.flip(0).cummin(0).values
-    return first,last.flip(0)
-
-def _pair_spearman(z, y, tol):
-    "Spearman correlation of all pairs' distances, ties within `tol`, with being of two classes; nan if all are tied"
-    same,new = _ordered(z, y, tol)
-    first,last = _runs(new)
-    m = len(same)
-    k = int(same.sum())
-    twice = first[same].double()+last[same]
-    positions = float(twice.sum())/2
-    del twice
-    early = k*(m+1)/2-positions-k
-    tied = (last-first+1).double()
-    cubes = float(tied.square().sum())
-    spread = m*m-cubes/m
-    if spread<=0: return math.nan
-    variance = k*(m-k)*spread/12
-    return early/math.sqrt(variance)
-
-# %% ../../nbs/transferability/10_parc.ipynb #39c19da7
-def _standard_columns(x):
-    "Columns of `x` with mean 0 and variance 1; 0 where a column is constant up to rounding"
-    mean = x.mean(0)
-    v = x-mean
-    squares = v.square().sum(0)
-    return v*inverse_std(squares, mean, *x.shape)
-
+# %% ../../nbs/transferability/10_parc.ipynb #784fdd83
 @metric(unit='%', range=(-100, 100), source='[Bolya et al. 2021](https://arxiv.org/abs/2111.06977)',
-    question='Of all pairs of samples, are those of one class the closest in the features?',
+    question='Are samples with similar features of the same class?',
     cost='all pairs of up to 5,000 samples: a matrix product and a sort',
-    avoid='few of many features carry the classes, or targets with different classes are to be compared')
+    avoid='few of many features separate the classes, or targets with different classes are to be compared')
 def parc(
-    features:ArrayLike, # Features of the target samples, shape `[n, d]`, at least two
-    labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
+    features:ArrayLike, # Features of the target samples, shape `[n, d]`
+    labels:ArrayLike, # Target labels, any hashable values, shape `[n]`
     *,
     standardize:bool=True, # First give each feature mean 0 and variance 1, as the authors' code does
-    max_samples:int=5000, # Score a stratified sample of this many if there are more
-    seed:int=0, # Which sample
-) -> float: # Rank correlation in %, in $[-100, 100]$; higher transfers better
-    """Pairwise Annotation Representation Comparison, [Bolya et al. 2021](https://arxiv.org/abs/2111.06977)
+    max_samples:int=5000, # Use a stratified subset of this size if there are more samples
+    seed:int=0, # Seed of the subset
+) -> float: # Rank correlation in %, in $[-100, 100]$; higher is better
+    """Pairwise Annotation Representation Comparison
 
-    Raises `ValueError` where no rank correlation is defined: all pairs of one class, or equally far apart.
+    From [Bolya et al. 2021](https://arxiv.org/abs/2111.06977).
 
-    >>> import transfer_metrics as tm
+    Raises `ValueError` if a feature is not finite, a label is missing, the lengths differ, all pairs are of one class or
+    of two classes, or all pairs are equally far apart.
+
     >>> features, labels = [[1, 2, 3], [1, 3, 2], [3, 2, 1], [3, 1, 2]], ['cat', 'cat', 'dog', 'dog']
-    >>> round(tm.parc(features, labels), 2)
+    >>> round(parc(features, labels), 2)
     86.6
     """
-    x = as_features(features)
-    y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
-    max_samples = whole(max_samples, 'max_samples', 3)
-    if len(x)>max_samples:
-        codes = y.cpu().numpy()
-        rows = torch.from_numpy(stratified_subset(codes, max_samples, seed=seed))
-        rows = rows.to(x.device)
-        x = x[rows]
-        y = y[rows]
+    x = as_matrix(features)
+    y,_ = as_labels(labels, len(x), of=features)
+    if len(x)>whole(max_samples, 'max_samples', 3):
+        rows = torch.from_numpy(stratified_subset(y.numpy(), max_samples, seed=seed))
+        x,y = x[rows.to(x.device)],y[rows]
     n,d = x.shape
-    if not 1<len(y.unique())<n:
-        raise ValueError('`labels` must have at least two classes and a class with two samples, '
-                         f'got {len(classes)} classes of {n} samples')
-    x = x.double()*power2(x)
-    if standardize: x = _standard_columns(x)
-    z = _standard_rows(x)
-    tol = 16*d*_EPS
-    value = _pair_spearman(z, y, tol)
-    if math.isnan(value):
-        raise ValueError('`features` must differ in pattern, got all pairs of samples equally far apart '
-                         f'(n={n}, d={d}): no features, a single one, or all samples alike')
-    return 100*value
+    c = len(y.unique())
+    if not 1<c<n:
+        raise ValueError(f'`labels` must have two classes or more, one of them with two samples, got {c} classes of {n} samples')
+    x = x.double()
+    if standardize:
+        mean,scale = standard_scale(x)
+        x = (x-mean)*scale
+    mean = x.mean(1, keepdim=True)
+    norm = torch.linalg.vector_norm(x-mean, dim=1, keepdim=True)
+    z = torch.where(norm>d**1.5*torch.finfo(x.dtype).eps*mean.abs(), (x-mean)/norm, 0.) # constant rows become 0
+    far = squareform((1-z@z.T).cpu().numpy(), checks=False).round(12) # the upper triangle
+    same = np.sort(far[squareform((y[:,None]==y).numpy(), checks=False)])
+    far.sort()
+    M,k = len(far),len(same)
+    ranks = (np.searchsorted(far, same, 'left')+np.searchsorted(far, same, 'right')+1.).sum()/2
+    ties = np.diff(np.flatnonzero(np.r_[True,far[1:]!=far[:-1],True])).astype(float)
+    if len(ties)==1:
+        raise ValueError(f'`features` must differ in pattern, got all pairs of samples equally far apart (n={n}, d={d})')
+    return float(100*(k*(M+1)/2-ranks)/np.sqrt(k*(M-k)*(M*M-(ties**3).sum()/M)/12))

@@ -1,4 +1,4 @@
-"""Self-challenging Fisher Discriminant Analysis: a linear classifier on a task made harder (Shao et al., ECCV 2022)
+"""Self-challenging Fisher Discriminant Analysis: a linear classifier on a task made harder (Shao et al. 2022)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/sfda.html.md"""
 
@@ -7,189 +7,83 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/sfda.h
 # %% auto #0
 __all__ = ['sfda']
 
-# %% ../../nbs/transferability/09_sfda.ipynb #37e2baf8
+# %% ../../nbs/transferability/09_sfda.ipynb #856da112
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
 import torch
-from torch import Tensor
-from ..cautions import by_chance
-from ..checks import number, two_classes
-from ..core import ArrayLike, as_features, as_labels, chunks
-from ..linalg import add_gram, add_segments, class_sums, power2, symmetric
-from ..registry import metric
+from ..arrays import ArrayLike, as_labels, as_matrix, chunks, number
+from ..moments import add_gram
+from ..registry import metric, warn_few_samples
 
-_EPS = torch.finfo(torch.float64).eps
+# %% ../../nbs/transferability/09_sfda.ipynb #96ef4641
+def _largest(W, ones):
+    r"$\lambda$ by the published iteration"
+    v = W@ones
+    if v.norm()<=1e-13*W.trace(): return float(torch.linalg.eigvalsh(W)[-1]) # no part of the start is left
+    for _ in range(6): last,v = v/v.norm(),W@(v/v.norm())
+    return float(last@(W@v)/v.norm())
 
-# %% ../../nbs/transferability/09_sfda.ipynb #5fe14598
-class _Samples(NamedTuple):
-    "Samples less an origin, as they are or drawn towards the other classes"
-    x: Tensor # features, shape `[n, d]`
-    y: Tensor # class codes, shape `[n]`
-    counts: Tensor # samples of each class, shape `[c]`
-    origin: Tensor # `float64`, shape `[d]`
-    keep: Tensor|None = None # the share that a sample keeps of itself, shape `[n]`
-    others: Tensor|None = None # mean of the other class means, less the origin, shape `[c, d]`
-
-    def chunks(self) -> Iterator[tuple[slice,Tensor]]:
-        "Some rows at a time, in `float64`, free to be changed"
-        elements = max(2**20, 1024*len(self.origin))
-        for s in chunks(self.x, elements):
-            v = self.x[s].to(torch.float64, copy=True)
-            v.sub_(self.origin)
-            if self.keep is not None and self.others is not None:
-                share = self.keep[s,None]
-                others = self.others[self.y[s]]
-                v.sub_(others).mul_(share).add_(others)
-            yield s,v
-
-def _class_means(data):
-    "Mean of each class, shape `[c, d]`"
-    c = len(data.counts)
-    d = len(data.origin)
-    means = data.origin.new_zeros(c, d)
-    for s,v in data.chunks():
-        add_segments(means, v, data.y[s])
-    return means.div_(data.counts[:,None])
-
-def _within(data, means):
-    "Covariance within classes, shape `[d, d]`"
-    d = means.shape[1]
-    W = means.new_zeros(d, d)
-    for s,v in data.chunks():
-        own = means[data.y[s]]
-        add_gram(W, v.sub_(own))
-    return symmetric(W).div_(len(data.y))
-
-# %% ../../nbs/transferability/09_sfda.ipynb #111ff6e3
-def _largest(W, start):
-    "Largest eigenvalue of `W` by the published iteration; `start` holds ones, or the ones in the basis of `W`"
-    x = W@start
-    size = float(W.trace()*start.norm())
-    noise = len(W)*_EPS*size
-    if float(x.norm())<=noise:
-        eigenvalues = torch.linalg.eigvalsh(W)
-        return float(eigenvalues[-1])
-    x /= x.norm()
-    for _ in range(3):
-        y = W@x
-        y /= y.norm()
-        x = W@y
-        x /= x.norm()
-    return float(x@(W@y))
-
-# %% ../../nbs/transferability/09_sfda.ipynb #a2ba4ebb
-def _rule(
-    W:Tensor, # Covariance within classes, shape `[d, d]`
-    means:Tensor, # Of the classes, shape `[c, d]`
-    counts:Tensor, # Samples of each class, shape `[c]`
-    s:float, # Shrinkage, in (0, 1]
-    d:int, # Number of features, more than `W` has when it was rotated into fewer
-) -> tuple[Tensor,Tensor]: # Weights `[d, c]` and intercepts `[c]`
-    "The discriminant with a shrunken covariance"
+# %% ../../nbs/transferability/09_sfda.ipynb #9a06ebc5
+def _fit(parts, counts, d, s, ones):
+    "Shrinkage, class means, weights `[d, c]` and intercepts `[c]`; `parts` yields the samples and their codes"
+    means = ones.new_zeros(len(counts), len(ones))
+    for x,y in parts(): means.index_add_(0, y, x)
+    means /= counts[:,None]
+    W = ones.new_zeros(len(ones), len(ones))
+    for x,y in parts(): add_gram(W, x-means[y])
+    W = W.tril_().add_(W.tril(-1).T)/counts.sum()
+    if s is None: s = max(math.exp(-5*_largest(W, ones)), 1e-10)
     share = counts/counts.sum()
-    squares = means.square().sum(1)
-    between = float(share@squares)
-    trace = max(float(W.trace()), _EPS*between)
-    ridge = s*trace/d
-    A = W*(1-s)
-    A.diagonal().add_(ridge)
-    L,failed = torch.linalg.cholesky_ex(A)
-    if failed: # rounding made an eigenvalue negative
-        w,V = torch.linalg.eigh(W)
-        w = w.clamp(min=0)
-        shrunk = (1-s)*w+ridge
-        turned = V.T@means.T
-        coef = V@(turned/shrunk[:,None])
-    else:
-        coef = torch.cholesky_solve(means.T, L)
-    lengths = (means*coef.T).sum(1)
-    return coef,share.log()-lengths/2
+    smallest = torch.finfo(torch.float64).eps*(share@means.square().sum(1)) # if the samples of each class coincide
+    shrunk = (1-s)*W
+    shrunk.diagonal().add_(s*torch.maximum(W.trace(), smallest)/d)
+    weights = torch.cholesky_solve(means.T, torch.linalg.cholesky(shrunk))
+    return s,means,weights,share.log()-(means*weights.T).sum(1)/2
 
-def _true_class(data, coef, intercept, soften):
-    "Probability of each true class, shape `[n]`, after another softmax with `soften`"
-    y = data.y
-    res = data.origin.new_empty(len(y))
-    for s,v in data.chunks():
-        logits = torch.addmm(intercept, v, coef)
-        p = logits.softmax(1)
+def _true_probs(parts, weights, intercepts, soften=False):
+    "Probability of the true class of each sample; `soften`: after a second softmax"
+    res = []
+    for x,y in parts():
+        p = torch.addmm(intercepts, x, weights).softmax(1)
         if soften: p = p.softmax(1)
-        own = p.gather(1, y[s,None])
-        res[s] = own[:,0]
-    return res
+        res.append(p.gather(1, y[:,None])[:,0])
+    return torch.cat(res)
 
-# %% ../../nbs/transferability/09_sfda.ipynb #f86ed485
-def _coordinates(x, mean):
-    "The samples in the space that they span, the origin there, and the vector of ones there"
-    v = x.double()-mean
-    Q,R = torch.linalg.qr(v.T)
-    origin = mean.new_zeros(len(R))
-    return R.T,origin,Q.sum(0)
-
-def _challenged(data, means, rule):
-    "The samples drawn towards the other classes, the more so the less sure the `rule` is of them"
-    coef,intercept = rule
-    keep = _true_class(data, coef, intercept, soften=True)
-    c = len(means)
-    others = (means.sum(0)-means)/(c-1)
-    return data._replace(keep=keep, others=others)
-
-def _sfda(x, y, c, shrinkage):
-    "The score and the shrinkage"
-    n,d = x.shape
-    k = power2(x)
-    if k!=1: x = x.double()*k
-    counts = y.bincount(minlength=c).double()
-    sums = class_sums(x, y, c)
-    mean = sums.sum(0)/n
-    rounding = max(n, d)*_EPS
-    noise = rounding**2*float(mean@mean)
-    origin = mean
-    ones = torch.ones_like(mean)
-    if n<d: x,origin,ones = _coordinates(x, mean)
-    data = _Samples(x, y, counts, origin)
-    means = _class_means(data)
-    W = _within(data, means)
-    share = counts/n
-    between = share@means.square().sum(1)
-    if float(W.trace()+between)<=noise: return float(share.square().sum()),1. # constant features
-    s = shrinkage
-    if s is None:
-        exponent = -5*_largest(W, ones)/k/k
-        s = max(math.exp(exponent), 1e-10)
-    rule = _rule(W, means, counts, s, d)
-    mixed = _challenged(data, means, rule)
-    means = _class_means(mixed)
-    W = _within(mixed, means)
-    rule = _rule(W, means, counts, s, d)
-    p = _true_class(mixed, *rule, soften=False)
-    return float(p.mean()),s
-
-# %% ../../nbs/transferability/09_sfda.ipynb #d30c99a9
+# %% ../../nbs/transferability/09_sfda.ipynb #addfc731
 @metric(unit='1', range=(0, 1), source='[Shao et al. 2022](https://arxiv.org/abs/2207.03036)',
-        caution=by_chance('within'),
-        question='How sure is a linear classifier of harder versions of the samples that it was made from?',
-        cost='two fits of three passes over the features each, two matrices of features by features',
-        avoid='there are not several times as many samples as features, or features differ in scale between models')
+        question='How certain is a linear classifier of harder versions of the samples that it was fitted to?',
+        cost='two fits with three passes over the features each',
+        avoid='there are not several times as many samples as features, or the features of the models differ in scale')
 def sfda(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
-    labels:ArrayLike, # Target labels, any hashable classes, at least two, shape `[n]`
+    labels:ArrayLike, # Target labels, any hashable values, at least two classes, shape `[n]`
     *,
-    shrinkage:float|None=None, # How far the covariance is moved to a sphere, in (0, 1]; `None`: by the features' scale
-) -> float: # Mean probability of the true class, in [0, 1]; higher transfers better
+    shrinkage:float|None=None, # Of the covariance, in (0, 1]; `None`: from the scale of the features
+) -> float: # Mean probability of the true class, in [0, 1]; higher is better
     """Self-challenging Fisher Discriminant Analysis, [Shao et al. 2022](https://arxiv.org/abs/2207.03036)
 
-    Raises `ValueError` if a feature is not finite, if the lengths differ, or if there is one class
+    Raises `ValueError` if a feature is not finite, a label is missing, the lengths differ, or there is one class.
 
-    >>> import transfer_metrics as tm
-    >>> features, labels = [[0], [2], [4], [6]], ['cat', 'cat', 'dog', 'dog']
-    >>> round(tm.sfda(features, labels, shrinkage=.5), 4)
-    0.8174
+    >>> round(sfda([[0], [1], [2], [4], [5], [6]], ['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], shrinkage=.5), 3)
+    0.906
     """
     if shrinkage is not None: number(shrinkage, 'shrinkage', 0, 1, '(]')
-    x = as_features(features)
-    y,classes = as_labels(labels, n=len(x), of=features, device=x.device)
-    c = len(classes)
-    two_classes(classes, 'labels', 'there are no others to mix with')
-    score,_ = _sfda(x, y, c, shrinkage)
-    return score
+    x = as_matrix(features)
+    y,classes = as_labels(labels, len(x), of=features, device=x.device)
+    (n,d),c,counts = x.shape,len(classes),y.bincount().double()
+    if c<2: raise ValueError('`labels` must have at least two classes, got one')
+    warn_few_samples(n-c, d)
+    if (x==x[0]).all(): return float((counts/n).square().sum()) # constant features
+    mean = x.mean(0, dtype=torch.float64)
+    ones = torch.ones_like(mean)
+    if n<d: # coordinates in the space of the centred samples
+        Q,R = torch.linalg.qr((x.double()-mean).T)
+        x,mean,ones = R.T,0*R[0],Q.sum(0)
+    q = others = None
+    def parts():
+        for s in chunks(x, max(2**18, 512*len(mean))):
+            v = x[s].double()-mean
+            yield v if q is None else torch.lerp(others[y[s]], v, q[s,None]),y[s]
+    s,means,*rule = _fit(parts, counts, d, shrinkage, ones)
+    q,others = _true_probs(parts, *rule, soften=True),(means.sum(0)-means)/(c-1)
+    *_,weights,intercepts = _fit(parts, counts, d, s, ones)
+    return float(_true_probs(parts, weights, intercepts).mean())

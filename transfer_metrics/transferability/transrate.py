@@ -1,4 +1,4 @@
-"""How many nats do the features spend on telling the classes apart? Coding rates (Huang et al., ICML 2022)
+"""How much shorter the code of the features becomes if the classes are known (Huang et al. 2022)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/transrate.html.md"""
 
@@ -7,158 +7,54 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/transr
 # %% auto #0
 __all__ = ['transrate']
 
-# %% ../../nbs/transferability/07_transrate.ipynb #4ed3aa52
+# %% ../../nbs/transferability/07_transrate.ipynb #383c0367
 import math
 import torch
-from torch import Tensor
-from ..cautions import by_chance
-from ..checks import number, one_of
-from ..core import ArrayLike, as_features, as_labels, chunks
-from ..linalg import add_gram, moved_gram, power2, symmetric
-from ..registry import metric
-from ..state import by_moments
+from ..arrays import ArrayLike, as_labels, as_matrix, number, one_of
+from ..moments import Moments, compact
+from ..registry import metric, warn_few_samples
 
-_EPS = torch.finfo(torch.float64).eps
+# %% ../../nbs/transferability/07_transrate.ipynb #76c96028
+def _rate(gram, n, eps):
+    "Coding rate of `n` samples with this Gram matrix"
+    w = torch.linalg.eigvalsh(gram)
+    w = torch.where(w>len(w)*torch.finfo(torch.float64).eps*w[-1], w, 0.)
+    return float((w/(n*eps)).log1p().sum())/2
 
-# %% ../../nbs/transferability/07_transrate.ipynb #c842f3e8
-def _gram(
-    x:Tensor, # Features, shape `[n, d]`
-    rows:Tensor, # Which of them, integers, shape `[m]`
-    mean:Tensor, # Is subtracted, `float64`, shape `[d]`
-) -> Tensor: # $Z^\top Z$, `[d, d]`, or $ZZ^\top$, `[m, m]`, whichever is smaller; the lower triangle is valid
-    "Gram matrix of some centred rows in bounded memory"
-    m = len(rows)
-    d = x.shape[1]
-    side = min(m, d)
-    G = mean.new_zeros(side, side)
-    if m<d:
-        x = x[rows]
-        for s in chunks(x.T, 2**20):
-            v = x[:,s].double()-mean[s]
-            add_gram(G, v.T)
-    else:
-        elements = max(2**20, 1024*d)
-        for i in rows.split(elements//d):
-            v = x[i].double()-mean
-            add_gram(G, v)
-    return G
-
-# %% ../../nbs/transferability/07_transrate.ipynb #8c60a81e
-def _log_det(G, scale):
-    "$\\frac12\\ln\\det(I+G/\\mathrm{scale})$ from the lower triangle of `G`, and its rounding error"
-    A = symmetric(G)/scale
-    A.diagonal().add_(1)
-    L,failed = torch.linalg.cholesky_ex(A)
-    if failed: return math.nan,math.inf
-    pivots = L.diagonal()
-    lost = A.diagonal()/pivots.square()
-    error = 8*_EPS*float(lost.sum())
-    return float(pivots.log().sum()),error
-
-def _sum_log1p(values, scale):
-    "$\\frac12\\sum\\ln(1+\\mathrm{value}/\\mathrm{scale})$"
-    terms = (values/scale).log1p()
-    total = float(terms.sum())
-    return total/2
-
-def _log_det_rows(x, rows, mean, scale):
-    "The same for $G=Z^\\top Z$, from the rows, without squaring them"
-    m = len(rows)
-    d = x.shape[1]
-    R = mean.new_zeros(0, d)
-    elements = max(2**20, 2*d*d)
-    size = elements//d if m>d else m
-    for i in rows.split(size):
-        v = x[i].double()-mean
-        both = torch.cat([R, v])
-        _,R = torch.linalg.qr(both, mode='r')
-    root = math.sqrt(scale)
-    s = torch.linalg.svdvals(R)/root
-    return _sum_log1p(s.square(), 1)
-
-def _rate(x, rows, mean, eps):
-    "Coding rate of some rows"
-    scale = len(rows)*eps
-    G = _gram(x, rows, mean)
-    v,error = _log_det(G, scale)
-    if error<1e-9: return v
-    del G
-    return _log_det_rows(x, rows, mean, scale)
-
-# %% ../../nbs/transferability/07_transrate.ipynb #698f7590
-def _check(eps, weights):
-    "Refuse options that make no sense"
-    number(eps, 'eps', 0, ends='()')
-    one_of(weights, 'weights', (None,'size'))
-
-def _difference(whole, parts, counts, weights):
-    "Rate of all less the mean rate of the classes"
-    alike = 1/len(counts)
-    w = torch.full_like(counts, alike)
-    if weights=='size': w = counts/counts.sum()
-    of_classes = w.new_tensor(parts)
-    return whole-float(w@of_classes)
-
-def _safe_log_det(G, scale):
-    "`_log_det`, by eigenvalues where that is not exact"
-    v,error = _log_det(G, scale)
-    if error<1e-9: return v
-    w = torch.linalg.eigvalsh(symmetric(G))
-    noise = len(w)*_EPS*w[-1]
-    real = w.where(w>noise, 0.)
-    return _sum_log1p(real, scale)
-
-def _from_moments(m, *, eps, weights):
-    "TransRate from the Gram matrix of each class, about the mean of all"
-    n = m.counts.sum()
-    s = m.sums.sum(0)
-    to_mean = -s/n
-    def rate(gram, total, count):
-        G = moved_gram(gram, total, count, to_mean)
-        scale = float(count)*eps
-        return _safe_log_det(G, scale)
-    classes = zip(m.grams, m.sums, m.counts, strict=True)
-    parts = [rate(*o) for o in classes]
-    whole = rate(m.gram, s, n)
-    return _difference(whole, parts, m.counts, weights)
-
-# %% ../../nbs/transferability/07_transrate.ipynb #80137cbd
+# %% ../../nbs/transferability/07_transrate.ipynb #7075bef1
 @metric(unit='nats per sample', range=(-math.inf, math.inf),
         source='[Huang et al. 2022](https://arxiv.org/abs/2106.09362)',
-        state=by_moments(_from_moments, second='grams', check=_check), caution=by_chance('rate'),
-        question='How much less is there to send of the features, to within an error, once the class is known?',
-        cost='the determinant of one matrix for all samples and one for each class',
-        avoid='there are fewer samples a class than features, or the models differ in width or scale')
+        question='How many nats does it save to know the class when the features are sent with a small error?',
+        cost='the eigenvalues of one matrix for all samples, and of one per class',
+        avoid='there are fewer samples per class than features, or the models differ in width or scale')
 def transrate(
     features:ArrayLike, # Features, shape `[n, d]`
-    labels:ArrayLike, # Target labels, any hashable classes, shape `[n]`
+    labels:ArrayLike, # Target labels, any hashable values, shape `[n]`
     *,
-    eps:float=1e-4, # Squared error allowed in each feature
-    weights:str|None=None, # How classes count: `None` alike, 'size' by their number of samples
-) -> float: # In nats per sample; not negative for classes of equal size or `weights='size'`; higher transfers better
-    """Coding rate of the features less that of the classes, [Huang et al. 2022](https://arxiv.org/abs/2106.09362)
+    eps:float=1e-4, # Squared error per feature
+    weights:str|None=None, # `None`: all classes count alike; `'size'`: by their number of samples
+) -> float: # In nats per sample; never negative with `weights='size'`; higher is better
+    """Coding rate of the features minus the rates of the classes, [Huang et al. 2022](https://arxiv.org/abs/2106.09362)
 
-    Raises `ValueError` if a feature is not finite or above 1e60 in size, if the lengths differ, or if `eps` is not
-    positive
+    Raises `ValueError` if a feature is not finite, a label is missing, the lengths differ, or an option is unknown.
 
-    >>> import transfer_metrics as tm
-    >>> features, labels = [[4, 1], [3, 1], [1, 3], [1, 4]], ['cat', 'cat', 'dog', 'dog']
-    >>> round(tm.transrate(features, labels), 4)
-    0.0196
+    >>> round(transrate([[3, 1]]*5+[[-3, 1]]*5+[[0, -2]]*5, ['cat']*5+['dog']*5+['owl']*5, eps=1), 3)
+    0.455
     """
-    _check(eps, weights)
-    x = as_features(features)
-    n = len(x)
-    y,classes = as_labels(labels, n=n, of=features, device=x.device)
-    if power2(x)<1:
-        raise ValueError('`features` must be below 1e60 in magnitude, larger ones cannot be squared; '
-                         'TransRate depends on their scale, see `eps`')
-    sums = (x[s].sum(0, dtype=torch.float64) for s in chunks(x))
-    mean = sum(sums)/n
-    counts = y.bincount(minlength=len(classes))
-    by_class = y.argsort(stable=True)
-    groups = by_class.split(counts.tolist())
-    parts = [_rate(x, rows, mean, eps) for rows in groups]
-    every = torch.arange(n, device=x.device)
-    whole = _rate(x, every, mean, eps)
-    return _difference(whole, parts, counts.double(), weights)
+    number(eps, 'eps', 0, ends='()')
+    one_of(weights, 'weights', (None,'size'))
+    x = as_matrix(features)
+    y,classes = as_labels(labels, len(x), of=features, device=x.device)
+    n,d = x.shape
+    c,counts = len(classes),y.bincount().double()
+    warn_few_samples(n/c, d, 'features, per class', 'use fewer features, such as principal components')
+    if n<d:
+        x = x-x[0].double() # exact if a feature is constant
+        x = compact(x-x.mean(0))
+    moments = Moments.of(x, y, c)
+    rates = []
+    for rows in y.argsort(stable=True).split(counts.long().tolist()):
+        z = x[rows].double()-moments.mean
+        rates.append(_rate(z.T@z if len(z)>len(z.T) else z@z.T, len(z), eps))
+    of_classes = float(sum(rates))/c if weights is None else float(counts@counts.new_tensor(rates))/n
+    return _rate(moments.scatter, n, eps)-of_classes
