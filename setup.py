@@ -8,6 +8,7 @@ def lines(k): return cfg['DEFAULT'][k].split('\n')[1:]
 
 extras = {k.removesuffix('_requirements'): lines(k) for k in cfg['DEFAULT'] if k.endswith('_requirements')}
 setup(author=cfg['DEFAULT']['author'], keywords=cfg['DEFAULT']['keywords'].split(), classifiers=lines('classifiers'),
-      packages=find_packages(include=['transfer_metrics', 'transfer_metrics.*']), package_data={'transfer_metrics': ['py.typed', '*.pyi', '*/*.pyi', '*/*.csv', '*/*.csv.gz', '*/*.npz', '*/*-LICENSE', 'datasets/tables/*']},
+      packages=find_packages(include=['transfer_metrics', 'transfer_metrics.*']), package_data={'transfer_metrics': [
+          'py.typed', '*.pyi', '*/*.pyi', '*/*.csv', '*/*.csv.gz', '*/*.npz', '*/*-LICENSE', 'datasets/tables/*']},
       install_requires=lines('requirements'),
       extras_require=extras, entry_points={'console_scripts': lines('console_scripts'), 'nbdev': ['transfer_metrics=transfer_metrics._modidx:d']})

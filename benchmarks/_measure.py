@@ -56,9 +56,12 @@ def report(title, runs, cpu=None, extra=None):
     "Print `runs`, the first of them ours with its budgets; ratios are processor time relative to it"
     ours,width = runs[0],max(len(r.name) for r in runs)
     print(f'\n{title}\n{"":{width}}   CPU s  wall s  extra MiB   CPU ratio  value')
-    for r in runs: print(f'{r.name:{width}}  {r.cpu:6.2f}  {r.wall:6.2f}  {r.extra:9.0f}  {r.cpu/ours.cpu:9.2f}x  ' + (f'{r.value:.6g}' if isinstance(r.value, float) else ''))
+    for r in runs:
+        print(f'{r.name:{width}}  {r.cpu:6.2f}  {r.wall:6.2f}  {r.extra:9.0f}  {r.cpu/ours.cpu:9.2f}x  '
+              + (f'{r.value:.6g}' if isinstance(r.value, float) else ''))
     for what,got,most in ('CPU s',ours.cpu,cpu),('extra MiB',ours.extra,extra):
-        if most is not None: print(f'  budget {most:g} {what}: {got:.3g}, {"kept" if got<=most else "EXCEEDED" if got>most else "not measured"}')
+        if most is not None:
+            print(f'  budget {most:g} {what}: {got:.3g}, {"kept" if got<=most else "EXCEEDED" if got>most else "not measured"}')
 
 def ridge_floor(x, c, parts=5):
     "The arithmetic of a ridge probe alone: half a Gram matrix, for each part its eigenvectors and products with the classes"
@@ -78,7 +81,8 @@ def ridge_floor(x, c, parts=5):
 def machine():
     "One line about the machine"
     import torch
-    return f'{len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()} cores, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}'
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()
+    return f'{cores} cores, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}'
 
 def gaussian_features(n, d, c, seed=0):
     "Features `[n, d]` in float32 with a decaying spectrum and class means apart, and labels `[n]` of `c` classes"

@@ -1,4 +1,4 @@
-"Metrics of learning curves: 10,000 pairs of 50 points at once, and bootstrap intervals of 10 runs: `python benchmarks/learning_curves.py [pairs points]`"
+"Learning curves: many pairs at once, intervals of 10 runs; `python benchmarks/learning_curves.py [pairs points]`"
 import sys
 
 from _measure import machine, measure, report
@@ -19,7 +19,7 @@ def noisy(r, k, scale, start, seed):
 def at_once(b, t): return {k: f(b.each(), t.each()) for k,f in metrics.items()}
 
 def loop(b, t):
-    pairs = [(Curve(b.n, p),Curve(t.n, q)) for p,q in zip(b.runs, t.runs)]
+    pairs = [(Curve(b.n, p),Curve(t.n, q)) for p,q in zip(b.runs, t.runs, strict=True)]
     return {k: [f(*pair) for pair in pairs] for k,f in metrics.items()}
 
 def loop_intervals(b, t, n_boot):
@@ -36,6 +36,7 @@ def main(r=10_000, k=50):
     ours = measure('bootstrap', bootstrap, 'all', *runs, n_boot=r, interval='percentile', progress=False)
     slow = measure(f'loop, {r/few:g} x {few:,} resamples', loop_intervals, *runs, few, repeat=1)
     slow = slow._replace(cpu=slow.cpu*r/few, wall=slow.wall*r/few)
-    report(f'{len(metrics)} metrics with intervals, {r:,} resamples of 10 runs of {k} points', [ours,slow], *(1.5,200)*((r,k)==(10_000,50)))
+    report(f'{len(metrics)} metrics with intervals, {r:,} resamples of 10 runs of {k} points', [ours,slow],
+           *(1.5,200)*((r,k)==(10_000,50)))
 
 if __name__=='__main__': main(*map(int, sys.argv[1:]))

@@ -61,7 +61,8 @@ def peer_gauss(x, y, lam=10., sigma2=100.):
         logp = log_softmax(x@W[:,:-1].T+W[:,-1], 1)
         g = (np.exp(logp)-E)/n
         return (W[:,:-1]**2).sum()/(2*lam*n)-(E*logp).sum()/n,np.c_[g.T@x+W[:,:-1]/(lam*n),g.sum(0)].ravel()
-    best = minimize(loss, np.zeros(c*(d+1)), jac=True, method='L-BFGS-B', tol=1e-13, options=dict(maxiter=10_000, maxfun=10_000))
+    best = minimize(loss, np.zeros(c*(d+1)), jac=True, method='L-BFGS-B', tol=1e-13,
+                    options=dict(maxiter=10_000, maxfun=10_000))
     W = best.x.reshape(c, d+1)
     p = softmax(x@W[:,:-1].T+W[:,-1], 1)
     return -best.fun-c*sigma2/(2*lam*n)*np.log1p(lam*n/(c*d)*(1+(x**2).sum(1))@(p*(1-p)).sum(1))
@@ -94,7 +95,8 @@ def cases():
     yield 'pactran_gauss',size,partial(tm.pactran_gauss, x, y),partial(peer_gauss, x, y)
     sides = *features(1_000, 768, 100),*features(1_000, 768, 100, seed=1)
     size = '1,000 and 1,000 x 768, 100 classes'
-    for reg in 0.,.05: yield f'otce reg={reg:g}',size,partial(tm.otce, *sides, reg=reg),partial(peer_otce, *sides, reg=reg)
+    for reg in 0.,.05:
+        yield f'otce reg={reg:g}',size,partial(tm.otce, *sides, reg=reg),partial(peer_otce, *sides, reg=reg)
 
 def seconds(f):
     start = time.process_time()

@@ -8,7 +8,8 @@ import torch
 
 imagenet = 'size=96&mean=.485,.456,.406&std=.229,.224,.225'
 lite = 'size=96&mean=.498,.498,.498&std=.502,.502,.502'
-names = {'mobilenet_v2': f'benchmarks.real_networks:mobilenet_v2?{imagenet}', **{f'lite{k}': f'benchmarks.real_networks:lite{k}?{lite}' for k in range(3)}}
+names = {'mobilenet_v2': f'benchmarks.real_networks:mobilenet_v2?{imagenet}',
+         **{f'lite{k}': f'benchmarks.real_networks:lite{k}?{lite}' for k in range(3)}}
 
 def _weights(package):
     spec = find_spec(package)

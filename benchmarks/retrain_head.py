@@ -1,5 +1,6 @@
 "Heads of random tasks on 512 features, ours and scikit-learn's: `python benchmarks/retrain_head.py [tasks]`"
 import sys
+import numpy as np
 
 from _measure import gaussian_features, machine, measure, report
 
@@ -14,15 +15,18 @@ def ours(x, y, tasks): return float(retrain_heads(x, y, tasks, progress=False).a
 
 def sklearn(x, y, tasks, tol):
     heads = [make_pipeline(StandardScaler(), LogisticRegression(tol=tol, max_iter=10_000)) for _ in tasks]
-    return float(sum(h.fit(x[t.train], y[t.train]).score(x[t.test], y[t.test]) for h,t in zip(heads, tasks))/len(tasks))
+    scores = [h.fit(x[t.train], y[t.train]).score(x[t.test], y[t.test]) for h,t in zip(heads, tasks, strict=True)]
+    return float(np.mean(scores))
 
 def main(n=40):
     print(machine())
     x,y = gaussian_features(242*20, 512, 242)
-    x = x+1.7*gaussian_features(len(x), 512, 1, seed=1)[0]
-    for title,options in {'2 to 60 classes': dict(classes=(2,60)), '5 classes': dict(classes=5), '5 classes, 2 samples each': dict(classes=5, per_class=2)}.items():
+    x = x+6*gaussian_features(len(x), 512, 1, seed=1)[0]
+    for title,options in {'2 to 60 classes': dict(classes=(2,60)), '5 classes': dict(classes=5),
+                          '5 classes, 2 samples each': dict(classes=5, per_class=2)}.items():
         tasks = random_tasks(y, n, **options)
         report(f'{n} tasks of {title}', [measure('retrain_heads', ours, x, y, tasks, repeat=1),
-                                        *(measure(f'scikit-learn, tol={tol:g}', sklearn, x, y, tasks, tol, repeat=1) for tol in (1e-4,1e-8))])
+                                        *(measure(f'scikit-learn, tol={tol:g}', sklearn, x, y, tasks, tol,
+                                                  repeat=1) for tol in (1e-4,1e-8))])
 
 if __name__=='__main__': main(*map(int, sys.argv[1:]))

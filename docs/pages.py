@@ -19,19 +19,26 @@ home = Path('index.ipynb')
 start = ['studies/tour', 'model_selection/guide']   # listed in the sidebar before the recipes of nbs/start
 # Page of a folder, or of several: caption in the sidebar, title, subtitle, text, folders
 areas = {
-    'which_model': ('Four questions', 'Which model should I start from?', 'Before training: which pretrained model suits my labelled data?',
+    'which_model': ('Four questions', 'Which model should I start from?',
+                    'Before training: which pretrained model suits my labelled data?',
         'Begin with [Use your own models](start/your_models.ipynb) and the guide [Which score when?](model_selection/guide.ipynb).',
         ['model_selection', 'transferability']),
-    'how_much_data': ('Four questions', 'How much data do I need?', 'Before training: how many labels does my task need with this representation?',
+    'how_much_data': ('Four questions', 'How much data do I need?',
+                      'Before training: how many labels does my task need with this representation?',
         'Begin with [sample complexity](loss_data/sample_complexity.ipynb).', ['loss_data']),
-    'what_was_saved': ('Four questions', 'What did transfer save?', 'After training: how many labels, what head start, what final level?',
+    'what_was_saved': ('Four questions', 'What did transfer save?',
+                       'After training: how many labels, what head start, what final level?',
         'Begin with [Learning curves from a CSV](start/curves_from_a_csv.ipynb).', ['learning_curves']),
-    'accuracy_without_labels': ('Four questions', 'How accurate is it without labels?', 'In deployment: how accurate is the model on new data without labels?',
+    'accuracy_without_labels': ('Four questions', 'How accurate is it without labels?',
+                                'In deployment: how accurate is the model on new data without labels?',
         'Begin with [A model in production](start/a_model_in_production.ipynb).', ['invariance']),
-    'evidence': ('Evidence', 'Studies', 'Do the scores predict anything? Results on real data, with intervals', '', ['studies']),
-    'running_experiments': ('Evidence', 'Experiments of your own', 'Tasks, heads, fine-tuning and studies that resume after a kill', '', ['experiments']),
+    'evidence': ('Evidence', 'Studies', 'Do the scores predict anything? Results on real data, with intervals', '',
+                 ['studies']),
+    'running_experiments': ('Evidence', 'Experiments of your own',
+                            'Tasks, heads, fine-tuning and studies that resume after a kill', '', ['experiments']),
     'commands': ('Reference', 'Command line', 'The main jobs without writing Python', '', ['cli']),
-    'data_that_ships': ('Reference', 'Data that ships', 'Digits, small networks and published tables, for offline examples', '', ['datasets']),
+    'data_that_ships': ('Reference', 'Data that ships',
+                        'Digits, small networks and published tables, for offline examples', '', ['datasets']),
     'under_the_hood': ('Reference', 'Under the hood', 'The modules that all areas share, for contributors', '', ['']),
 }
 
@@ -57,9 +64,11 @@ def markdown(text, nb=home):
         if code:
             name = code.removesuffix('()').removeprefix('tm.')
             plain = name==code and re.fullmatch('[a-z0-9]+', name)   # may be an argument or a column
-            return m[0] if name not in targets or plain or page_of(nb).replace('/', '.')==targets[name].split('.', 1)[1].rpartition('.')[0] else f'[{m[0]}](#{targets[name]})'
+            return m[0] if name not in targets or plain or page_of(nb).replace('/', '.')==targets[name].split('.',
+                1)[1].rpartition('.')[0] else f'[{m[0]}](#{targets[name]})'
         if not path: return m[0]
-        if path.endswith('.ipynb'): return f'](/{page_of((cfg.nbs_path/nb.parent/path).resolve().relative_to(cfg.nbs_path.resolve()))}.ipynb{(anchor or "").lower()})'
+        if path.endswith('.ipynb'):
+            return f'](/{page_of((cfg.nbs_path/nb.parent/path).resolve().relative_to(cfg.nbs_path.resolve()))}.ipynb{(anchor or "").lower()})'
         return f']({blob}/{(cfg.nbs_path/nb.parent/path).resolve().relative_to(cfg.config_path.resolve())}{anchor or ""})'
     text = re.sub(r'\[!\[Open In Colab\].*?\]\(\S*?\)\s*', '', text)
     return code_re.sub(replaced, text)
@@ -81,28 +90,35 @@ def described(obj, name, target):
     if rows: parts.append('\n'.join(['| argument | meaning |', '| --- | --- |', *rows]))
     if example: parts.append(f'```python\n{example[0]}\n```')
     if inspect.isclass(obj):
-        methods = [(k, f) for k,f in vars(obj).items() if not k.startswith('_') and inspect.getdoc(f) and (callable(f) or isinstance(f, (property,classmethod)))]
+        methods = [(k, f) for k,f in vars(obj).items() if not k.startswith('_') and inspect.getdoc(f)
+                   and (callable(f) or isinstance(f, (property,classmethod)))]
         parts += [f'- `.{k}`: {inspect.getdoc(f).splitlines()[0]}' for k,f in methods if not isinstance(f, type)]
     return '::::{div} api\n'+'\n\n'.join(parts)+'\n::::'
 
 def definitions(source):
-    return [o.name for o in ast.parse(source).body if isinstance(o, (ast.FunctionDef,ast.ClassDef)) and not o.name.startswith('_')]
+    return [o.name for o in ast.parse(source).body if isinstance(o, (ast.FunctionDef,ast.ClassDef))
+            and not o.name.startswith('_')]
 
-tags = {('slow','true'): 'slow', ('echo','false'): 'remove-input', ('output','false'): 'remove-output', ('code-fold','true'): 'hide-input'}
+tags = {('slow','true'): 'slow', ('echo','false'): 'remove-input', ('output','false'): 'remove-output',
+        ('code-fold','true'): 'hide-input'}
 
 def code_cell(c, directives, nb):
     c.source = re.sub(r'^#\|.*\n?', '', c.source, flags=re.M)
     for o in c.outputs:
         data = o.get('data', {})
         if 'text/markdown' in data: data['text/markdown'] = markdown(''.join(data['text/markdown']), nb)
-        if 'text/html' in data: data['text/html'] = re.sub(r'(?s)<th\b.*?</th>', lambda m: m[0].replace('_', '_<wbr>'), ''.join(data['text/html']))
+        if 'text/html' in data:
+            data['text/html'] = re.sub(r'(?s)<th\b.*?</th>', lambda m: m[0].replace('_', '_<wbr>'),
+                                       ''.join(data['text/html']))
     c.outputs = [o for o in c.outputs if 'application/vnd.jupyter.widget-view+json' not in o.get('data', {})]
     caption = directives.get('fig-cap')
     widths = [o.metadata['image/png']['width'] for o in c.outputs if 'image/png' in o.get('metadata', {})]
-    image = dict(alt=directives.get('fig-alt') or caption or 'Figure') | (dict(width=f'{widths[0]}px') if widths else {})
+    image = dict(alt=directives.get('fig-alt') or caption or 'Figure') | (dict(width=f'{widths[0]}px') if widths
+        else {})
     c.metadata = dict(tags=[tags[o] for o in directives.items() if o in tags], mystnb=dict(image=image))
     if caption: c.metadata['mystnb']['figure'] = dict(caption=caption)
-    if 'code-summary' in directives: c.metadata['mystnb'] |= dict.fromkeys(('code_prompt_show','code_prompt_hide'), directives['code-summary'])
+    if 'code-summary' in directives:
+        c.metadata['mystnb'] |= dict.fromkeys(('code_prompt_show','code_prompt_hide'), directives['code-summary'])
     return c
 
 def convert(path):
@@ -118,10 +134,12 @@ def convert(path):
         if {'hide','default_exp','exporti'} & d.keys() or d.get('include')=='false': continue
         if 'export' in d or 'exports' in d:
             names = definitions(c.source)
-            cells += [mk_cell(markdown(described(getattr(module, k), k, f'{module.__name__}.{k}'), path), 'markdown') for k in names]
+            cells += [mk_cell(markdown(described(getattr(module, k), k, f'{module.__name__}.{k}'), path), 'markdown')
+                      for k in names]
             if not names and all(isinstance(o, (ast.Import,ast.ImportFrom)) for o in ast.parse(c.source).body): continue
             d |= {'code-fold': 'true', 'code-summary': f'Source of {", ".join(names)}' if names else 'Source'}
-        elif all(isinstance(o, (ast.Import,ast.ImportFrom)) for o in (c.parsed_() or [c])): d |= {'code-fold': 'true', 'code-summary': 'Imports'}
+        elif all(isinstance(o, (ast.Import,ast.ImportFrom)) for o in (c.parsed_() or [c])):
+            d |= {'code-fold': 'true', 'code-summary': 'Imports'}
         cells.append(code_cell(c, d, path))
     p = f'{cfg.nbs_path.name}/{path.as_posix()}'
     colab = f'https://colab.research.google.com/github/{cfg.user}/{cfg.repo}/blob/{cfg.branch}/{p}'
@@ -143,7 +161,8 @@ def listing(paths):
 
 def in_area(page):
     "Notebooks of an area, in the order of its folders and of their numbers"
-    return [p for folder in areas[page][-1] for p in notebooks if folder_of[p]==folder and p!=home and page_of(p) not in start]
+    return [p for folder in areas[page][-1] for p in notebooks if folder_of[p]==folder and p!=home
+            and page_of(p) not in start]
 
 def api():
     "All public names"
@@ -161,14 +180,17 @@ def write_pages(dest):
         paths = in_area(page)
         # the modules below all areas have one page of links, and no entries in the sidebar
         tree = toctree(map(page_of, paths)) if page!='under_the_hood' else ''
-        pages[page] = notebook([f'# {title}\n\n> {subtitle}', *([markdown(text)] if text else []), listing(paths), *([tree] if tree else [])])
+        pages[page] = notebook([f'# {title}\n\n> {subtitle}', *([markdown(text)] if text else []), listing(paths),
+                                *([tree] if tree else [])])
         if page=='under_the_hood':
-            for p in paths: pages[page_of(p)].cells.insert(0, mk_cell('---\norphan: true\n---', 'markdown', id='orphan'))
+            for p in paths:
+                pages[page_of(p)].cells.insert(0, mk_cell('---\norphan: true\n---', 'markdown', id='orphan'))
     pages['api'] = notebook(api())
     trees = {'Start': ['What it is <self>', *start, *(page_of(p) for p in notebooks if folder_of[p]=='start')]}
     for page,(caption,*_) in areas.items(): trees.setdefault(caption, []).append(page)
     trees['Reference'].append('api')
-    pages[page_of(home)].cells.append(mk_cell('\n\n'.join(toctree(o, caption) for caption,o in trees.items()), 'markdown', id='toc'))
+    pages[page_of(home)].cells.append(mk_cell('\n\n'.join(toctree(o, caption) for caption,o in trees.items()),
+                                              'markdown', id='toc'))
     for old in dest.rglob('*.ipynb'):
         if old.relative_to(dest).with_suffix('').as_posix() not in pages: old.unlink()
     for page,nb in pages.items():

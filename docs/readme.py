@@ -43,7 +43,8 @@ def output(o, alt):
         path = figures/f'{len(list(figures.iterdir()))+1}.png'
         path.write_bytes(b64decode(data['image/png']))
         width = o.get('metadata', {}).get('image/png', {}).get('width')
-        return f'<img src="{raw}/docs/readme/{path.name}" alt="{escape(alt)}"' + (f' width="{width}">' if width else '>')
+        return f'<img src="{raw}/docs/readme/{path.name}" alt="{escape(alt)}"' + (f' width="{width}">' if width
+            else '>')
     if 'text/markdown' in data: return absolute(''.join(data['text/markdown']))
     html = ''.join(data.get('text/html', ''))
     if '<table' in html: return table(html)

@@ -10,7 +10,8 @@ score_models rank agreement plot_ranking plot_agreement chance score_difference 
 plot_layers ModelSelector
 Curve lexp speedup relative_reduction bootstrap read_curves compare_curves plot_transfer
 loss_data_curve LossDataEstimator compute_metrics metrics_table render_curve render_latex
-rotate jigsaw effective_invariance rotation_invariance jigsaw_invariance agreement_on_the_line rotation_prediction jigsaw_prediction label_free_report predicted_accuracy interior_domain exterior_domain
+rotate jigsaw effective_invariance rotation_invariance jigsaw_invariance agreement_on_the_line
+rotation_prediction jigsaw_prediction label_free_report predicted_accuracy interior_domain exterior_domain
 corrupted_domain AccuracyFit evaluate
 as_metric streamed random_tasks retrain_head retrain_heads fine_tune from_scratch study digits_zoo digits_loaders
 '''.split())
@@ -18,10 +19,12 @@ as_metric streamed random_tasks retrain_head retrain_heads fine_tune from_scratc
 def exported(tree):
     return next((ast.literal_eval(o.value) for o in tree.body if ast.unparse(o).startswith('__all__ = ')), [])
 
-def is_metric(o): return isinstance(o, ast.FunctionDef) and any(ast.unparse(d).startswith('metric(') for d in o.decorator_list)
+def is_metric(o):
+    return isinstance(o, ast.FunctionDef) and any(ast.unparse(d).startswith('metric(') for d in o.decorator_list)
 
 def write(folder, names):
-    lines = [f'from {where} import {k} as {k}\n' for k,where in sorted(names.items(), key=lambda o: (o[1],o[0].lower()))]
+    lines = [f'from {where} import {k} as {k}\n' for k,
+             where in sorted(names.items(), key=lambda o: (o[1],o[0].lower()))]
     (folder/'__init__.pyi').write_text('# Written by docs/stubs.py\n'+''.join(lines), encoding='utf-8')
 
 def main():

@@ -38,14 +38,18 @@ def browser(tmp_path_factory):
     options.binary_location = '/usr/bin/chromium'
     for o in *flags.split(), f"--user-data-dir={tmp_path_factory.mktemp('profile')}": options.add_argument(o)
     options.set_capability('goog:loggingPrefs', {'browser': 'ALL', 'performance': 'ALL'})
-    with webdriver.Chrome(options=options, service=webdriver.ChromeService('/usr/bin/chromedriver')) as driver: yield driver
+    with webdriver.Chrome(options=options, service=webdriver.ChromeService('/usr/bin/chromedriver')) as driver:
+        yield driver
 
 def wait(browser, css):
-    return WebDriverWait(browser, 20, poll_frequency=.02).until(lambda b: b.find_elements(By.CSS_SELECTOR, css), f'nothing matches {css}')
+    return WebDriverWait(browser, 20, poll_frequency=.02).until(lambda b: b.find_elements(By.CSS_SELECTOR, css),
+                                                                f'nothing matches {css}')
 
 def phone(browser, on=True):
     "The window of a phone, or as it was"
-    if on: browser.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', dict(width=390, height=844, deviceScaleFactor=1, mobile=True))
+    if on:
+        browser.execute_cdp_cmd('Emulation.setDeviceMetricsOverride',
+                                dict(width=390, height=844, deviceScaleFactor=1, mobile=True))
     else: browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
 
 def test_pages(site, browser):
@@ -63,7 +67,8 @@ def test_pages(site, browser):
             address,anchor = urldefrag(link)
             if not address.startswith(site): continue
             if address.endswith('/'): address += 'index.html'
-            assert address in found or Path(root, urlsplit(unquote(address)).path.lstrip('/')).exists(), f'{page} links to {link}'
+            assert address in found or Path(root,
+                                            urlsplit(unquote(address)).path.lstrip('/')).exists(), f'{page} links to {link}'
             assert not anchor or address not in found or unquote(anchor) in found[address]['ids'], f'{page} links to {link}'
     severe = [o['message'] for o in browser.get_log('browser') if o['level']=='SEVERE']
     assert not severe
@@ -84,7 +89,8 @@ def test_metric_page(site, browser):
     assert 'probs' in wait(browser, 'div.api')[0].text
     assert wait(browser, 'a.colab')[0].get_attribute('href').endswith('/blob/main/nbs/transferability/01_leep.ipynb')
 
-@pytest.mark.parametrize(('query','page'), [('install','index'), ('which model','which_model'), ('no labels','accuracy_without_labels'),
+@pytest.mark.parametrize(('query','page'), [('install','index'), ('which model','which_model'),
+                                            ('no labels','accuracy_without_labels'),
     ('how much data','how_much_data'), ('leep','transferability/leep')])
 def test_search(site, browser, query, page):
     browser.get(f'{site}/search.html?q={query.replace(" ", "+")}')
@@ -100,7 +106,8 @@ def test_dark(site, browser):
     assert background('light')!=background('dark')
 
 @pytest.mark.parametrize(('page','name','control'), [('transferability/leep','LEEP','[role=radio][aria-checked=true]'),
-    ('learning_curves/relative_reduction','RR(p)','[role=slider]'), ('invariance/nuclear_norm','nuclear norm','[role=slider]'),
+    ('learning_curves/relative_reduction','RR(p)','[role=slider]'),
+    ('invariance/nuclear_norm','nuclear norm','[role=slider]'),
     ('invariance/cot','COT','input'), ('invariance/atc','target above','[role=slider]')])
 def test_interactive(site, browser, page, name, control):
     "A key moves the figure, and its numbers follow"

@@ -23,7 +23,8 @@ def run(line, code=0):
     with pytest.MonkeyPatch.context() as m:
         m.setattr('sys.stdout.reconfigure', lambda **kw: None, raising=False)
         m.setattr('sys.stderr.reconfigure', lambda **kw: None, raising=False)
-        found = CliRunner().invoke(cli.app, [*line.split(),*(['--no-progress'] if line.split()[0]!='--help' else [])], catch_exceptions=False)
+        found = CliRunner().invoke(cli.app, [*line.split(),*(['--no-progress'] if line.split()[0]!='--help' else [])],
+                                   catch_exceptions=False)
     assert found.exit_code==code, found.output
     if not code: assert max(map(len, found.stdout.splitlines()), default=0)<=80
     return found.stdout if not code else found.stderr
@@ -76,25 +77,31 @@ def test_rank(photos, arrays, tmp_path):
     assert set(scores.model)=={'good','bad'} and {'lo','hi','p_best','taken','warning'}<=set(scores)
 
 def test_curves(tmp_path):
-    pd.DataFrame({'init': ['a']*6+['b']*6, 'n': [10,20,40]*4, 'perf': ['40%','50%','60%']*2+['55%','65%','70%']*2, 'run': [0]*3+[1]*3+[0]*3+[1]*3}).to_csv('c.csv')
+    pd.DataFrame({'init': ['a']*6+['b']*6, 'n': [10,20,40]*4, 'perf': ['40%','50%','60%']*2+['55%','65%','70%']*2,
+                  'run': [0]*3+[1]*3+[0]*3+[1]*3}).to_csv('c.csv')
     assert 'of the data' in run('curves c.csv --by init')
 
 @pytest.mark.parametrize(('line','says'), [
-    ('rank --images nothing --models resnet18', 'nothing'), ('rank --features a.npy', 'a.npy'), ('rank --models resnet18', 'needs samples'),
-    ('rank --features good.npy --labels y.csv --metrics lep', "did you mean 'leep'"), ('curves nothing.csv', 'nothing.csv'),
-    ('benchmark tl', "did you mean 'tll'"), ('loss-data --features good.npy --labels y.csv --points a', 'numbers separated by commas')])
+    ('rank --images nothing --models resnet18', 'nothing'), ('rank --features a.npy', 'a.npy'),
+    ('rank --models resnet18', 'needs samples'),
+    ('rank --features good.npy --labels y.csv --metrics lep', "did you mean 'leep'"),
+    ('curves nothing.csv', 'nothing.csv'),
+    ('benchmark tl', "did you mean 'tll'"), ('loss-data --features good.npy --labels y.csv --points a',
+                                             'numbers separated by commas')])
 def test_errors(arrays, line, says):
     "One line that says what is wrong, and exit code 2"
     err = run(line, code=2)
     assert says in err and err.strip().count('\n')==0 and 'Traceback' not in err
 
 def test_help_without_torch():
-    script = "import sys; sys.argv = ['transfer-metrics','--help']\nfrom transfer_metrics.cli.main import main\ntry: main()\nexcept SystemExit: pass\nassert 'torch' not in sys.modules and 'pandas' not in sys.modules"
+    script = '\n'.join(["import sys", "sys.argv = ['transfer-metrics','--help']", "from transfer_metrics.cli.main import main", "try: main()",
+        "except SystemExit: pass", "assert 'torch' not in sys.modules and 'pandas' not in sys.modules"])
     subprocess.run([sys.executable, '-c', script], check=True, capture_output=True)
 
 def test_names_that_the_console_cannot_encode(arrays, tmp_path):
     np.save(tmp_path/'gänse😀.npy', np.load('good.npy'))
-    done = subprocess.run([sys.executable, '-m', 'transfer_metrics', 'rank', '--features', 'gänse😀.npy', '--labels', 'y.csv', '--csv', 'r.csv', '--no-progress'],
+    done = subprocess.run([sys.executable, '-m', 'transfer_metrics', 'rank', '--features', 'gänse😀.npy', '--labels',
+                           'y.csv', '--csv', 'r.csv', '--no-progress'],
                           env={**__import__('os').environ, 'PYTHONIOENCODING': 'ascii'}, capture_output=True)
     assert done.returncode==0 and pd.read_csv('r.csv').model.iloc[0]=='gänse😀', done.stderr
 

@@ -25,7 +25,8 @@ def means(z): return rng.normal(size=(n,6))+.7*np.eye(6)[z]
 # Kind and data of each argument: 'probs' and 'real' are matrices with one row per sample, 'class' are labels
 inputs = dict(
     probs=('probs',probabilities(z)), probs_t=('probs',probabilities(z)), source_probs=('probs',probabilities(z)),
-    features=('real',means(y)), source_features=('real',means(z)), logits=('real',2*np.eye(c_s)[z]+rng.normal(size=(n,c_s))),
+    features=('real',means(y)), source_features=('real',means(z)),
+    logits=('real',2*np.eye(c_s)[z]+rng.normal(size=(n,c_s))),
     labels=('class',y), predicted=('class',z), source_labels=('class',z),
     base=('curve',Curve([0,10,20,40], [.2,.5,.4,.8])), transfer=('curve',Curve([0,5,20,30], [.2,.3,.7,.85])),
     curve=('curve',pd.DataFrame(dict(seed=[0,1]*4, samples=np.repeat([1,10,100,1000], 2),
@@ -145,7 +146,8 @@ def degenerate(name):
     data = arrays_of(name)
     for a,x in data.items():
         if inputs[a][0]=='class': yield {a: np.zeros_like(x)}
-        elif inputs[a][0]=='probs': yield from ({a: o} for o in (np.full((n,c_s), 1/c_s),np.eye(c_s)[z],np.eye(c_s)[0*z]))
+        elif inputs[a][0]=='probs':
+            yield from ({a: o} for o in (np.full((n,c_s), 1/c_s),np.eye(c_s)[z],np.eye(c_s)[0*z]))
         else: yield from ({a: o} for o in (np.zeros_like(x),np.ones_like(x),np.c_[x,x],x*1e-50,x*1e50,x+1e6))
     for k in 1,2: yield {a: x[:k] for a,x in data.items()}
     yield {a: np.arange(n) if inputs[a][0]=='class' and not is_column(name, a) else x for a,x in data.items()}
@@ -172,7 +174,8 @@ def test_in_parts(name):
     for bound in source,{}:
         if not bound: data = source|data
         parts = [State(name, **bound) for _ in range(3)]
-        for i,rows in enumerate(np.array_split(np.arange(n), 6)): parts[i//2].update(*(data[a][rows] for a in parts[0].args))
+        for i,rows in enumerate(np.array_split(np.arange(n), 6)):
+            parts[i//2].update(*(data[a][rows] for a in parts[0].args))
         for i,j,k in ((0,1,2),) if 'seed' in m.options else ((0,1,2),(2,0,1)):
             merged = State(name, **bound)+parts[i]+(parts[j]+parts[k])
             assert merged.value()==pytest.approx(value(name), rel=1e-9, abs=1e-9)

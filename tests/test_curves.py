@@ -1,4 +1,4 @@
-"""Learning curves: metrics against integrals in rational numbers, units, many curves at once, tables as people have them
+"""Learning curves: metrics against integrals in rational numbers, many curves at once, tables as people have them
 
 `LEVELS=30000 python -m pytest tests/test_curves.py` compares as many random pairs."""
 import os
@@ -22,7 +22,7 @@ def log(x): return Decimal(x.numerator).ln()-Decimal(x.denominator).ln()
 def real(x): return Decimal(x.numerator)/Decimal(x.denominator)
 
 def needed(curve, u, v):
-    "What a curve needs just above the level `u` and just below `v`, with no corner in between; with `u==v` at that level"
+    "What a curve needs just above the level `u` and just below `v`, no corner in between; with `u==v` at that level"
     n,q,zero = curve
     if v<=q[0]: return zero,zero
     for n0,n1,q0,q1 in zip(n, n[1:], q, q[1:], strict=False):
@@ -99,12 +99,14 @@ def test_against_rational_numbers(name, step, digits):
                               (sizes,exact,Fraction(0) if start=='zero' else sizes[0])))
             (base,b),(transfer,t) = pairs
             found = metrics[name].f(base, transfer, **({'span': span} if len(spans)>1 else {}))
-            assert found==pytest.approx(float(brute(quantity, span, b, t)), rel=digits, abs=digits), f'seed {seed}, {span}'
+            expected = float(brute(quantity, span, b, t))
+            assert found==pytest.approx(expected, rel=digits, abs=digits), f'seed {seed}, {span}'
 
 # What a metric is multiplied by if n counts in sevenths, and perf in thirds; whether the origin of perf is free
 share,level = (1,1,True),(1,3,True)
 units = dict(integrated_speedup=share, mean_log_speedup=share, average_relative_reduction=share, jumpstart=level,
-             average_symmetric_reduction=share, asymptotic_advantage=level, handicap=(7,1,True), transfer_ratio=(1,1,False))
+             average_symmetric_reduction=share, asymptotic_advantage=level, handicap=(7,1,True),
+             transfer_ratio=(1,1,False))
 base,transfer = Curve([0,20,60], [.2,.5,.7]),Curve([0,10,60], [.35,.6,.8])
 
 def same(found, wanted): assert_allclose(found, wanted, rtol=5e-10, atol=5e-10)
@@ -120,7 +122,8 @@ def test_units_order_and_many_curves(name):
         first,walks = int(r.integers(3)),[]
         for p0 in 1,int(r.integers(-3, 4)):
             k = int(r.integers(1, 9))
-            walks.append((np.r_[first,first+r.integers(1, 6, k-1).cumsum()],np.r_[p0,p0+r.integers(-4, 5, k-1).cumsum()]))
+            walks.append((np.r_[first,first+r.integers(1, 6, k-1).cumsum()],
+                          np.r_[p0,p0+r.integers(-4, 5, k-1).cumsum()]))
         def value(n=1, perf=1, shift=0, flip=1, f=f, walks=walks, **more):
             return f(*[Curve((n*x[::flip]).copy(), (perf*p+shift)[::flip].copy(), **more) for x,p in walks])
         v = value(**options)
@@ -137,14 +140,18 @@ def test_units_order_and_many_curves(name):
 def test_metrics_refuse(name):
     f = metrics[name].f
     with pytest.raises(ValueError, match=r'`base` must be a Curve\(n, perf\), got list'): f([.1,.2], transfer)
-    with pytest.raises(ValueError, match="the same direction, got 'max' and 'min'"): f(base, Curve([0,10], [2.,1.], direction='min'))
-    with pytest.raises(ValueError, match="the same start, got 'zero' and 'first'"): f(base, Curve([0,10], [.1,.2], start='first'))
+    with pytest.raises(ValueError, match="the same direction, got 'max' and 'min'"):
+        f(base, Curve([0,10], [2.,1.], direction='min'))
+    with pytest.raises(ValueError, match="the same start, got 'zero' and 'first'"):
+        f(base, Curve([0,10], [.1,.2], start='first'))
 
 @pytest.mark.parametrize('text,args,options', [
     ('`n` must not be negative, got -5', ([-5,0],[.1,.2]), {}), (r'got \(3,\) and \(2,\)', ([0,1,2],[.1,.2]), {}),
     ('must have at least one number', ([],[]), {}), ('must have at least one number', ([0,1],[np.nan]*2), {}),
-    ('got infinity', ([0,1],[.1,inf]), {}), ("`direction` must be one of 'max', 'min', got 'up'", ([0],[.1]), dict(direction='up')),
-    ("`start` must be one of", ([0],[.1]), dict(start='none')), ('`asymptote` must be .* from 1 to 2, got 3', ([0,1],[.1,.2]), dict(asymptote=3)),
+    ('got infinity', ([0,1],[.1,inf]), {}),
+    ("`direction` must be one of 'max', 'min', got 'up'", ([0],[.1]), dict(direction='up')),
+    ("`start` must be one of", ([0],[.1]), dict(start='none')),
+    ('`asymptote` must be .* from 1 to 2, got 3', ([0,1],[.1,.2]), dict(asymptote=3)),
     ("`asymptote` must be", ([0,1],[.1,.2]), dict(asymptote='best'))])
 def test_curve_refuses(text, args, options):
     with pytest.raises(ValueError, match=text): Curve(*args, **options)
@@ -170,8 +177,10 @@ def test_bootstrap_refuses():
     b,t = (Curve([0,20,60], x.mean(2)) for x in items)
     for text,options in (("`metric` must be one of", dict(metric='speed')), ("got 'seeds'", dict(resample='seeds')),
                          ('`items` are needed', dict(resample='items')), ('`coverage` must be', dict(coverage=95)),
-                         ("got 'normal'", dict(interval='normal')), ('one number for each of many curves', dict(metric=lambda b, t: 1.)),
-                         ('without each', dict(base=b.each())), ('got 10 and 3', dict(paired=True, transfer=Curve([0,1], np.ones((3,2)))))):
+                         ("got 'normal'", dict(interval='normal')),
+                         ('one number for each of many curves', dict(metric=lambda b, t: 1.)),
+                         ('without each', dict(base=b.each())),
+                         ('got 10 and 3', dict(paired=True, transfer=Curve([0,1], np.ones((3,2)))))):
         with pytest.raises(ValueError, match=text), warnings.catch_warnings(action='ignore'):
             tm.bootstrap(**dict(metric='jumpstart', base=b, transfer=t)|options)
 
@@ -179,8 +188,10 @@ def test_likely_mistakes_are_named():
     n = [0,100,1000]
     with pytest.warns(UserWarning, match='in fractions and the other in percent'):
         assert 'Check the input' in tm.compare_curves(Curve(n, [.2,.5,.8]), Curve(n, [.8,4,18])).summary()
-    with pytest.warns(UserWarning, match='get worse with more data'): tm.compare_curves(Curve(n, [2,1,.5]), Curve(n, [2,.9,.4]))
-    apart = tm.compare_curves(Curve([0,20], [.2,.5], start='first'), Curve([50,90], [.4,.7], start='first')).table.set_index('metric')
+    with pytest.warns(UserWarning, match='get worse with more data'):
+        tm.compare_curves(Curve(n, [2,1,.5]), Curve(n, [2,.9,.4]))
+    apart = tm.compare_curves(Curve([0,20], [.2,.5], start='first'),
+                              Curve([50,90], [.4,.7], start='first')).table.set_index('metric')
     assert apart.reason.transfer_ratio=='the curves have no size in common' and apart.value.isna().sum()==1
 
 # Tables as people have them: power laws from n = 100 on, five seeds an arm; seed 4 from scratch lacks the largest size
@@ -188,8 +199,10 @@ sizes = {'scratch': [100,200,400,800,1600,3200,6400], 'imagenet': [100,300,1000,
 laws = {'scratch': (.92,.45,.45), 'imagenet': (.93,.2,.5)}
 def table():
     rng = np.random.default_rng(0)
-    return pd.DataFrame([dict(init=arm, seed=s, train_size=n, val_acc=round(top-gap*(n/100)**-rate+.006*rng.normal(), 4))
-                         for arm,(top,gap,rate) in laws.items() for s in range(5) for n in sizes[arm] if (arm,s,n)!=('scratch',4,6400)])
+    return pd.DataFrame([dict(init=arm, seed=s, train_size=n,
+                              val_acc=round(top-gap*(n/100)**-rate+.006*rng.normal(), 4))
+                         for arm,(top,gap,rate) in laws.items() for s in range(5) for n in sizes[arm]
+                         if (arm,s,n)!=('scratch',4,6400)])
 named = dict(n='train_size', perf='val_acc', run='seed', by='init')
 
 def test_long_table(tmp_path):
@@ -201,7 +214,7 @@ def test_long_table(tmp_path):
     assert (b.name,b.n[-1],b.run_names)==('scratch',6400,['0','1','2','3'])
     assert b.note=='run 4 is left out, because it lacks sizes that the other runs have'
     p = np.linspace(.475, .93-.2/np.sqrt(30), 100_000)[:-1]
-    truth = 100*np.where(p<.92, 1-(.2/(.93-p))**2/(.45/np.maximum(.92-p, 1e-9))**(1/.45), 1).mean() # to the law of transfer
+    truth = 100*np.where(p<.92, 1-(.2/(.93-p))**2/(.45/np.maximum(.92-p, 1e-9))**(1/.45), 1).mean() # of both laws
     headline,*rest = found.summary().split('\n')
     low,high = (int(o) for o in headline.replace(' %', '').split() if o.isdigit() and o!='100')
     assert low<truth<high and 'nothing was measured below n = 100' in headline
@@ -209,7 +222,8 @@ def test_long_table(tmp_path):
     row = found.table.set_index('metric').loc['average_relative_reduction']
     same(row.value, tm.average_relative_reduction(b, t))
 
-@pytest.mark.filterwarnings('ignore:nothing was measured', 'ignore:an interval', 'ignore:.* is left out', 'ignore:rows with the same n', 'ignore:.* are NaN')
+@pytest.mark.filterwarnings('ignore:nothing was measured', 'ignore:an interval', 'ignore:.* is left out',
+                            'ignore:rows with the same n', 'ignore:.* are NaN')
 def test_layouts(tmp_path):
     "Every layout gives the curves of the long table"
     long = table()
@@ -223,10 +237,12 @@ def test_layouts(tmp_path):
         frame.to_csv(tmp_path/name, **dict(index=False)|options)
         return tmp_path/name
     # semicolons, decimal commas, a byte order mark, spaces and CRLF; percent signs; thousands
-    check(write('euro.csv', long.rename(columns={'val_acc': ' val_acc '}), sep=';', decimal=',', encoding='utf-8-sig', lineterminator='\r\n'), **named)
+    check(write('euro.csv', long.rename(columns={'val_acc': ' val_acc '}), sep=';', decimal=',', encoding='utf-8-sig',
+                lineterminator='\r\n'), **named)
     check(write('percent.csv', long.assign(val_acc=[f'{100*o:.6g}%' for o in long.val_acc])), **named)
     check(write('thousands.csv', long.assign(train_size=[f'{o:,}' for o in long.train_size])), **named)
-    check(write('points.csv', long.assign(train_size=[f'{o:,}'.replace(',', '.') for o in long.train_size]), sep=';', decimal=','), **named)
+    check(write('points.csv', long.assign(train_size=[f'{o:,}'.replace(',', '.') for o in long.train_size]), sep=';',
+                decimal=','), **named)
     long.to_parquet(tmp_path/'long.parquet')
     check(tmp_path/'long.parquet', **named)
     pytest.importorskip('openpyxl')
@@ -234,34 +250,41 @@ def test_layouts(tmp_path):
     check(tmp_path/'long.xlsx', **named)
     # three arms, two files, seeds as columns, runs as rows
     more = pd.concat([long,long[long.init=='scratch'].assign(init='other')])
-    with pytest.raises(ValueError, match='must have two values, or choose two by .*, got scratch, imagenet, other'): read_curves(more, **named)
+    with pytest.raises(ValueError, match='must have two values, or choose two by .*, got scratch, imagenet, other'):
+        read_curves(more, **named)
     check(write('three.csv', more), keep='scratch,imagenet', **named)
     files = [write(f'{k}.csv', rows) for k,rows in long.groupby('init', sort=False)]
     check(files, n='train_size', perf='val_acc')
-    wide = long.assign(column=long.init+'-'+long.seed.astype(str)+' - val/acc').pivot(index='train_size', columns='column', values='val_acc')
+    wide = long.assign(column=long.init+'-'+long.seed.astype(str)+' - val/acc')
+    wide = wide.pivot(index='train_size', columns='column', values='val_acc')
     check(write('wandb.csv', wide.rename_axis('Step'), index=True), n='Step', perf='scratch*,imagenet*')
     rows = long.pivot(index=['init','seed'], columns='train_size', values='val_acc').reset_index()
     check(write('rows.csv', rows), by='init')
     assert read_curves(write('rows.csv', rows), by='init')[0].run_names==list('0123')
     mean = long.groupby(['train_size','init']).val_acc.mean().unstack()
-    assert [len(c.n) for c in read_curves(write('arms.csv', mean, index=True), n='train_size', perf='scratch,imagenet')]==[7,4]
+    assert [len(c.n) for c in read_curves(write('arms.csv', mean, index=True), n='train_size',
+                                          perf='scratch,imagenet')]==[7,4]
 
 def test_tables_refuse(tmp_path):
     long = table()
-    for text,options in (("`by` must name the column .* got the columns 'init', 'seed'", dict(n='train_size', perf='val_acc')),
+    for text,options in (("`by` must name the column .* got the columns 'init', 'seed'",
+                          dict(n='train_size', perf='val_acc')),
                          ("no column 'n' among 'init', 'seed', 'train_size', 'val_acc'", dict(by='init')),
-                         ("`keep` must be one of 'scratch', 'imagenet', got 'imagnet'; did you mean 'imagenet'", named|dict(keep='scratch,imagnet')),
+                         ("`keep` must be one of 'scratch', 'imagenet', got 'imagnet'; did you mean 'imagenet'",
+                          named|dict(keep='scratch,imagnet')),
                          ('`table` must have the columns arm', named|dict(by='arm'))):
         with pytest.raises(ValueError, match=text): read_curves(long, **options)
     long['val_acc'] = long.val_acc.astype(str).replace('0.4706', 'crashed')
     with pytest.raises(ValueError, match='must hold numbers'), warnings.catch_warnings(action='ignore'):
         read_curves(long.assign(val_acc=['crashed',*long.val_acc[1:]]), **named)
     (tmp_path/'comma.csv').write_text('n,acc,by\n100,0,49,a\n')
-    with pytest.raises(ValueError, match='decimal commas need semicolons'): read_curves(tmp_path/'comma.csv', perf='acc', by='by')
+    with pytest.raises(ValueError, match='decimal commas need semicolons'):
+        read_curves(tmp_path/'comma.csv', perf='acc', by='by')
 
 def test_published_fine_tuning():
     "Runs as rows; by hand with other code: jumpstart -0.3968, asymptotic advantage 0.2255, minus infinity"
-    losses = pd.DataFrame([['a',5.67,4.64,4.10,3.26,2.53,1.99,'x'],['b',4.89,4.19,3.81,3.17,2.38,1.74,'y'],['c',4,4,4,4,4,4,'z']],
+    losses = pd.DataFrame([['a',5.67,4.64,4.10,3.26,2.53,1.99,'x'],['b',4.89,4.19,3.81,3.17,2.38,1.74,'y'],
+                           ['c',4,4,4,4,4,4,'z']],
                           columns=['config','0','400','3200','25600','204800','1638400','family'])
     pair = read_curves(losses, by='config', keep='a,b', direction='min')
     assert repr(pair[0])=='Curve(1 run of 6 points, n 0 to 1,638,400, perf 1.99 to 5.67, min)'

@@ -25,7 +25,8 @@ def read(data, **how):
     "All inputs and labels of the batches of some data"
     batches = [*Samples.of(data).batches(4, **how)]
     ys = [b[1] for b in batches]
-    inputs = torch.cat([b[0] for b in batches]) if isinstance(batches[0][0], torch.Tensor) else [o for b in batches for o in b[0]]
+    inputs = torch.cat([b[0] for b in batches]) if isinstance(batches[0][0],
+                                                              torch.Tensor) else [o for b in batches for o in b[0]]
     return inputs,None if ys[0] is None else np.concatenate([np.asarray(o) for o in ys])
 
 forms = {
@@ -37,7 +38,8 @@ forms = {
     'samples': [Pairs()[i] for i in range(6)],
     'dictionaries': [dict(pixel_values=x[i], labels=int(y[i])) for i in range(6)],
     'outputs': Outputs(features=x, labels=y), 'samples of it': Samples.of((x, y)),
-    'stream': Stream(), 'generator': None, 'pictures': ([Image.fromarray(o.permute(1, 2, 0).numpy()) for o in bytes_], y)}
+    'stream': Stream(), 'generator': None, 'pictures': ([Image.fromarray(o.permute(1, 2, 0).numpy()) for o in bytes_],
+                                                        y)}
 
 @pytest.mark.parametrize('name', forms)
 def test_forms(name):
@@ -72,7 +74,8 @@ def test_texts():
     both = datasets.Dataset.from_dict(dict(premise=texts, hypothesis=texts[::-1], label=names))
     frame = pd.DataFrame(dict(text=texts, label=names))
     samples,of_pairs = [*zip(texts, names, strict=True)],[*zip(pairs, names, strict=True)]
-    for data in ((texts, names), (np.array(texts), names), (pd.Series(texts), pd.Series(names)), frame, frame.to_dict('records'),
+    for data in ((texts, names), (np.array(texts), names), (pd.Series(texts), pd.Series(names)), frame,
+                 frame.to_dict('records'),
                  table, dict(text=texts, label=names), samples, DataLoader(samples, 4), DataLoader(table, 4)):
         inputs,labels = read(data, **how)
         assert inputs==texts and labels.tolist()==names
@@ -132,7 +135,8 @@ def test_table_of_texts(tmp_path):
     with pytest.raises(ValueError, match='it has id, review; rename them'): load_texts(file)
     assert load_texts(file, text='review', label='')==(['a'],None)
     with pytest.raises(ValueError, match="did you mean 'review'"): load_texts(file, text='reviews')
-    for content,why in ('text,label\na,b,c\n', 'in quotes'), ('text,label\n,b\n', 'row 1 has no text'), ('', 'table of UTF-8'):
+    for content,why in ('text,label\na,b,c\n', 'in quotes'), ('text,label\n,b\n', 'row 1 has no text'), ('',
+        'table of UTF-8'):
         file.write_text(content)
         with pytest.raises(ValueError, match=why): load_texts(file)
     file.write_bytes('text,label\nGrüße,b\n'.encode('latin-1'))
@@ -165,7 +169,8 @@ def test_stratified_subset():
     labels = np.repeat([0,1,2], (70,20,10))
     drawn = stratified_subset(labels, 30, seed=1)
     assert np.bincount(labels[drawn]).tolist()==[21,6,3] and (np.diff(drawn)>0).all()
-    assert np.bincount(labels[stratified_subset(labels, 3)]).tolist()==[1,1,1] and len(stratified_subset(labels, 500))==100
+    assert np.bincount(labels[stratified_subset(labels, 3)]).tolist()==[1,1,
+        1] and len(stratified_subset(labels, 500))==100
     assert stratified_subset(labels, 9, seed=3).tolist()==[0, 18, 38, 41, 48, 60, 74, 80, 96]
     assert stratified_subset(Pairs(), 4).indices==stratified_subset(y, 4).tolist()
     assert sorted(stratified_subset(Samples.of((x, y)), 3).labels())==[0,1,2]

@@ -17,7 +17,8 @@ import transfer_metrics as tm
 from transfer_metrics.distributed import RayExecutor, merge
 
 rng = np.random.default_rng(0)
-x,y = torch.from_numpy(rng.normal(size=(201,8))),np.sort(np.arange(201)%4) # the second process has classes that the first has not
+x,y = torch.from_numpy(rng.normal(size=(201,
+                                        8))),np.sort(np.arange(201)%4) # the second process has classes that the first has not
 
 def net(seed=0):
     torch.manual_seed(seed)
@@ -117,7 +118,8 @@ def dask():
     distributed = pytest.importorskip('distributed')
     import dask
     with dask.config.set({'distributed.scheduler.allowed-failures': 0, 'distributed.comm.timeouts.connect': '120s'}), \
-         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster, \
+         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None,
+                                  silence_logs=50) as cluster, \
          distributed.Client(cluster) as client: yield client.get_executor()
 
 @contextmanager

@@ -24,14 +24,17 @@ def test_retrained_head_against_sklearn(n, d, C):
         y = np.arange(n)%3
         return np.c_[centres[y]+2*rng.normal(size=(n,d)),np.ones(n)],np.array(['a','b','c'])[y]
     train,test = sample(n),sample(300)
-    reference = make_pipeline(StandardScaler(), LogisticRegression(C=C, tol=1e-9, max_iter=100_000)).fit(*train).score(*test)
+    reference = make_pipeline(StandardScaler(), LogisticRegression(C=C, tol=1e-9, max_iter=100_000)).fit(*train)
+    reference = reference.score(*test)
     assert abs(retrain_head(*train, test, C=C)-reference)<=1/300
 
 def test_a_task_depends_on_its_number_only():
     labels = np.repeat(list('abcdefgh'), 12)
-    for draw in (lambda y, n: random_tasks(y, n, per_class=4, seed=7), lambda y, n: episodes(y, n, classes=(2,6), per_class=(1,3), queries=5)):
+    for draw in (lambda y, n: random_tasks(y, n, per_class=4, seed=7),
+                 lambda y, n: episodes(y, n, classes=(2,6), per_class=(1,3), queries=5)):
         few,many = draw(labels, 10),draw(labels, 100)
-        for a,b in zip(few, many, strict=False): assert (a.classes,a.train.tolist(),a.test.tolist())==(b.classes,b.train.tolist(),b.test.tolist())
+        for a,b in zip(few, many, strict=False):
+            assert (a.classes,a.train.tolist(),a.test.tolist())==(b.classes,b.train.tolist(),b.test.tolist())
         shuffled = np.random.default_rng(0).permutation(labels)
         assert [t.classes for t in draw(shuffled, 10)]==[t.classes for t in few]
 
@@ -54,7 +57,8 @@ def digits():
 
 def test_models_and_random_numbers_are_left_alone():
     train,test = digits()
-    net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Dropout(.3), nn.Linear(144, 5)).double()
+    net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Dropout(.3),
+                        nn.Linear(144, 5)).double()
     state,rng = {k: v.clone() for k,v in net.state_dict().items()},torch.get_rng_state()
     runs = [fine_tune(net, train, test, epochs=2, seed=3, progress=False).curve for _ in range(2)]
     assert runs[0].equals(runs[1]) # dropout is seeded as well
@@ -88,7 +92,8 @@ def method(model, train, test):
 def run(store):
     torch.manual_seed(0)
     x,y = torch.randn(60, 4),torch.arange(60)%3
-    return study('killed', {'linear': torch.nn.Linear(4, 3)}, (x,y), random_tasks(y, 30, per_class=5), methods=method, metrics='leep',
+    return study('killed', {'linear': torch.nn.Linear(4, 3)}, (x,y), random_tasks(y, 30, per_class=5), methods=method,
+                 metrics='leep',
                  store=store, progress=False)
 if __name__=='__main__': run(sys.argv[1])
 """

@@ -124,7 +124,8 @@ def test_pactran_of_many_classes():
     assert pactran_dirichlet(p, y)==pytest.approx((np.log((p*np.exp(e)[y]).sum(1)).sum()-kl.sum())/600, rel=1e-11)
 
 def test_pactran_warns():
-    with pytest.warns(UserWarning, match='the bound has not converged in 2 iterations'): pactran_dirichlet(p, y, max_iter=2)
+    with pytest.warns(UserWarning, match='the bound has not converged in 2 iterations'):
+        pactran_dirichlet(p, y, max_iter=2)
     with pytest.warns(UserWarning, match='random labels'): pactran_gauss(np.c_[x,x,x], y)
 
 @few
@@ -134,10 +135,12 @@ def test_edges_of_otce(gamma):
     def task(*sides, **options): return correspondence(*sides, gamma=gamma, **options).task
     for reg in 0,.3:
         alike = np.full((12,30), 1e6)
-        for sides in (wide, np.zeros(12), wide, y4),(wide[:1], [0], wide, y4),(flat, y4, flat, y4),(alike, y4, wide, y4):
+        for sides in (wide, np.zeros(12), wide, y4),(wide[:1], [0], wide, y4),(flat, y4, flat, y4),(alike, y4, wide,
+            y4):
             assert task(*sides, reg=reg)==pytest.approx(math.log(4), abs=1e-9)
         assert task(wide, y4, wide, np.zeros(12), reg=reg)==0
-        assert task(np.r_[wide,wide], [*y4,*y4], wide, y4, reg=reg)==pytest.approx(task(wide, y4, wide, y4, reg=reg), abs=1e-9)
+        assert task(np.r_[wide,wide], [*y4,*y4], wide, y4, reg=reg)==pytest.approx(task(wide, y4, wide, y4, reg=reg),
+            abs=1e-9)
     far = np.r_[wide[:6],1e3*wide[6:]] # exp(-cost/reg) of some pairs underflows
     assert 0<=task(far, y4, wide, y4, reg=.02)<=math.log(4)
     assert task(X, Y, X, Y, max_samples=20, seed=1)==pytest.approx(0, abs=1e-12)

@@ -28,7 +28,8 @@ class Net(nn.Module):
 def facts(model):
     "Modes, hooks, parameters and buffers of a model"
     return [[(m.training,len(m._forward_hooks),len(m._forward_pre_hooks)) for m in model.modules()],
-            {k: (id(p),p.data_ptr(),p.requires_grad,p.grad is None or p.grad.tolist()) for k,p in model.named_parameters()},
+            {k: (id(p),p.data_ptr(),p.requires_grad,p.grad is None or p.grad.tolist()) for k,
+             p in model.named_parameters()},
             {k: (v.dtype,v.tolist()) for k,v in model.state_dict().items()}]
 
 class Broken(Dataset):

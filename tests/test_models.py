@@ -28,7 +28,8 @@ def pictures(): return [Image.fromarray(x) for x in np.random.default_rng(0).int
 class Net(nn.Module):
     def __init__(self, how, d=5):
         super().__init__()
-        self.how,self.b,self.head,self.aux = how,nn.Sequential(nn.Linear(d, 6), nn.ReLU()),nn.Linear(6, 3),nn.Linear(6, 3)
+        self.how,self.b,self.head,self.aux = how,nn.Sequential(nn.Linear(d, 6), nn.ReLU()),nn.Linear(6, 3),nn.Linear(6,
+            3)
     def forward(self, x): return self.how(self, x)
 
 g = torch.Generator().manual_seed(0)
@@ -148,13 +149,15 @@ def padded():
     return dict(input_ids=torch.randint(5, 16, (6,9))*mask, attention_mask=mask)
 
 text_models = {'Bert': {}, 'Roberta': {}, 'DebertaV2': {}, 'ModernBert': dict(reference_compile=False),
-               'DistilBert': dict(dim=16, hidden_dim=32, n_layers=2, n_heads=2), 'GPT2': dict(n_embd=16, n_layer=2, n_head=2)}
+               'DistilBert': dict(dim=16, hidden_dim=32, n_layers=2, n_heads=2),
+               'GPT2': dict(n_embd=16, n_layer=2, n_head=2)}
 
 def config(kind, **own):
     transformers = pytest.importorskip('transformers')
     special = dict(vocab_size=16, pad_token_id=0, bos_token_id=2, eos_token_id=3, cls_token_id=2, sep_token_id=3)
     size = {} if kind in ('DistilBert','GPT2') else tiny
-    return getattr(transformers, f'{kind}Config')(**special, **size, **text_models[kind], max_position_embeddings=40, **own)
+    return getattr(transformers, f'{kind}Config')(**special, **size, **text_models[kind], max_position_embeddings=40,
+                                                  **own)
 
 @pytest.mark.parametrize('kind', text_models)
 def test_texts_of_hugging_face(kind):
@@ -175,7 +178,8 @@ def test_texts_of_hugging_face(kind):
 def test_images_of_hugging_face():
     transformers = pytest.importorskip('transformers')
     x = images()
-    for kind,own in dict(ViT=vision, Beit=vision, ConvNext=dict(hidden_sizes=[8,16], depths=[1,1], num_stages=2)).items():
+    for kind,own in dict(ViT=vision, Beit=vision, ConvNext=dict(hidden_sizes=[8,16], depths=[1,1],
+                                                                num_stages=2)).items():
         about = getattr(transformers, f'{kind}Config')(num_labels=5, **own)
         model = transformers.AutoModelForImageClassification.from_config(about).eval()
         o = said(model, x)
@@ -195,7 +199,8 @@ def test_two_towers():
     "Image and text features of CLIP, in transformers and open_clip"
     transformers,open_clip = map(pytest.importorskip, ('transformers','open_clip'))
     text = dict(**tiny, vocab_size=16, max_position_embeddings=40, bos_token_id=2, eos_token_id=3, pad_token_id=0)
-    model = transformers.CLIPModel(transformers.CLIPConfig(text_config=text, vision_config=vision, projection_dim=12)).eval()
+    model = transformers.CLIPModel(transformers.CLIPConfig(text_config=text, vision_config=vision,
+                                                           projection_dim=12)).eval()
     x,ids = images(),padded()
     with torch.no_grad(): right = model.get_image_features(x),model.get_text_features(**ids)
     for data,row in zip((x, ids), right, strict=True):
@@ -230,8 +235,10 @@ def test_folder_of_hugging_face(tmp_path):
     o = said(name, texts)
     with torch.no_grad(): same(o.logits, model(**model.text_transform(texts)).logits)
     pairs = said(name, [*zip(texts, texts[::-1], strict=True)])
-    with torch.no_grad(): same(pairs.logits, model(**model.text_transform([*zip(texts, texts[::-1], strict=True)])).logits)
-    with pytest.warns(UserWarning, match='1 of the first 6 texts are cut to 40 tokens'): said(name, ['a joy '*30, *texts[1:]])
+    with torch.no_grad():
+        same(pairs.logits, model(**model.text_transform([*zip(texts, texts[::-1], strict=True)])).logits)
+    with pytest.warns(UserWarning, match='1 of the first 6 texts are cut to 40 tokens'):
+        said(name, ['a joy '*30, *texts[1:]])
     with pytest.raises(ValueError, match='must take texts'): said(load('squeezenet1_1', pretrained=False), texts)
     (tmp_path/'bert'/'tokenizer.json').unlink(missing_ok=True)
     (tmp_path/'bert'/'vocab.txt').unlink(missing_ok=True)
@@ -266,7 +273,8 @@ def test_encoder_of_t5(tmp_path):
     model = load(f'hf:{tmp_path}')
     ids = model.text_transform(texts)
     mask = ids['attention_mask'][...,None]
-    with torch.no_grad(): hidden = model(input_ids=ids['input_ids'], attention_mask=ids['attention_mask']).last_hidden_state
+    with torch.no_grad():
+        hidden = model(input_ids=ids['input_ids'], attention_mask=ids['attention_mask']).last_hidden_state
     same(said(model, texts).features, (hidden*mask).sum(1)/mask.sum(1))
 
 def test_folder_of_timm(tmp_path):
@@ -282,20 +290,23 @@ def test_folder_of_timm(tmp_path):
     transform = timm.data.create_transform(**timm.data.resolve_model_data_config(made))
     same(said(opened, pictures()).logits, made(torch.stack([transform(o) for o in pictures()])))
     (tmp_path/'other').mkdir()
-    with pytest.raises(ValueError, match='other cannot be loaded: the folder must be written by timm.models.save_for_hf'):
+    with pytest.raises(ValueError,
+                       match='other cannot be loaded: the folder must be written by timm.models.save_for_hf'):
         load(f'timm:{tmp_path}/other')
     with pytest.raises(ValueError, match="did you mean 'resnet50'"): load('timm:resnet5O')
     imagenet = load('torchvision:resnet18', pretrained=False)
     from torchvision.models import ResNet18_Weights
     classes = ResNet18_Weights.DEFAULT.meta['categories']
-    assert match_classes(['n03888257','parachute','n02102040'], classes)==[701,701,217] and not hasattr(imagenet, 'classes')
+    assert match_classes(['n03888257','parachute','n02102040'], classes)==[701,701,217] and not hasattr(imagenet,
+        'classes')
 
 def test_folder_of_sentence_transformers(tmp_path):
     st = pytest.importorskip('sentence_transformers')
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
     saved(tmp_path/'bert')
     for own in dict(prompts=dict(q='the film '), default_prompt_name='q'),dict(truncate_dim=4),{}:
-        model = st.SentenceTransformer(modules=[Transformer(str(tmp_path/'bert')), Pooling(16), Normalize()], device='cpu', **own)
+        model = st.SentenceTransformer(modules=[Transformer(str(tmp_path/'bert')), Pooling(16), Normalize()],
+                                       device='cpu', **own)
         model.save(str(tmp_path/'saved'))
         o = said(f'sentence-transformers:{tmp_path}/saved', texts)
         again = st.SentenceTransformer(str(tmp_path/'saved'), device='cpu')
@@ -346,7 +357,8 @@ def test_networks_of_ones_own(tmp_path, monkeypatch):
     same(said(bare, pictures()).logits, made(x))
     same(said(plain, pictures()).logits, made((x-.5)/.25))
     assert said(load('mynets:named'), pictures()).logits.shape==(6,2)
-    with pytest.raises(ValueError, match='must have one size'): said(made, [o.resize((8+i,8)) for i,o in enumerate(pictures())])
+    with pytest.raises(ValueError, match='must have one size'):
+        said(made, [o.resize((8+i,8)) for i,o in enumerate(pictures())])
     for name,why in {'mynets:small=whole.pth': 'state_dict', 'mynets:small=b.pth': 'it does not exist',
                      'mynets:nothing': 'must return an nn.Module',
                      'tim:resnet18': 'did you mean timm:resnet18', 'mynets:small?sise=3': "did you mean 'size'",
@@ -411,7 +423,8 @@ def test_errors_of_the_pass():
 def test_views_and_shards():
     model = nn.Sequential(nn.Flatten(), nn.Linear(12, 3))
     x,y = torch.rand(7, 3, 2, 2),torch.arange(7)
-    looks = [*forward(model, (x, y), views=[None, lambda x: x.flip(3)], batch_size=4, dtype=torch.float64, progress=False)]
+    looks = [*forward(model, (x, y), views=[None, lambda x: x.flip(3)], batch_size=4, dtype=torch.float64,
+                      progress=False)]
     assert [o.view for o in looks]==[0,1,0,1] and looks[0].probs.dtype==torch.float64
     same(torch.cat([looks[1].logits, looks[3].logits]), model(x.flip(3)))
     parts = [outputs(model, (x, y), shard=i, of=3, progress=False) for i in range(3)]

@@ -34,8 +34,10 @@ noise_re = re.compile(r' at 0x[0-9a-f]+|\bT_[0-9a-f]{5}') # memory addresses, id
 def imported(source, module):
     "An exported cell with its definitions imported from the package"
     body = ast.parse(source).body
-    names = [n.id if isinstance(n, ast.Name) else n.name for o in body for n in (ast.walk(o) if isinstance(o, (ast.Assign,ast.AnnAssign)) else [o])
-             if isinstance(n, (ast.FunctionDef,ast.ClassDef)) or isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    names = [n.id if isinstance(n, ast.Name) else n.name for o in body
+             for n in (ast.walk(o) if isinstance(o, (ast.Assign,ast.AnnAssign)) else [o])
+             if isinstance(n, (ast.FunctionDef,ast.ClassDef)) or isinstance(n, ast.Name)
+             and isinstance(n.ctx, ast.Store)]
     kept = [ast.unparse(o) for o in body if isinstance(o, (ast.Import,ast.ImportFrom))]
     return '\n'.join(kept+[f'from {module} import {k}' for k in names])
 
@@ -54,7 +56,8 @@ def execute(path):
         shell = CaptureShell(place, mpl_format='png')
         plt.uninstall_repl_displayhook()
         warnings.simplefilter('error')
-        warnings.filterwarnings('ignore', category=DeprecationWarning, module=f'(?!__main__|{cfg.lib_path.name})') # of other libraries
+        warnings.filterwarnings('ignore', category=DeprecationWarning,
+                                module=f'(?!__main__|{cfg.lib_path.name})') # of other libraries
         torch.manual_seed(0)
         for c in cells:
             shell.cell(c, timeout=900 if slow else 300)
@@ -75,7 +78,8 @@ def shown(outputs):
 def same(a, b):
     "Whether texts agree, and their floats to three significant digits"
     fa,fb = ([float(x) for x in float_re.findall(s)] for s in (a,b))
-    return float_re.sub('#', a)==float_re.sub('#', b) and all(isclose(x, y, rel_tol=1e-3, abs_tol=1e-12) for x,y in zip(fa, fb, strict=True))
+    return float_re.sub('#', a)==float_re.sub('#', b) and all(isclose(x, y, rel_tol=1e-3, abs_tol=1e-12) for x,
+                                                              y in zip(fa, fb, strict=True))
 
 @pytest.mark.parametrize('name', paths)
 def test_notebook(name):
@@ -86,5 +90,6 @@ def test_notebook(name):
     stale = []
     for i,source,outputs in cells:
         new,old = shown(outputs),shown(committed[i])
-        if len(new)!=len(old) or not all(map(same, new, old)): stale.append(f'cell {i}\n{source}\ncommitted: {old}\nnow:       {new}')
+        if len(new)!=len(old) or not all(map(same, new, old)):
+            stale.append(f'cell {i}\n{source}\ncommitted: {old}\nnow:       {new}')
     if stale: pytest.fail('\n\n'.join(['stale outputs', *stale]), pytrace=False)

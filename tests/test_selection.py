@@ -85,7 +85,8 @@ def test_each_pass_is_made_once(tmp_path, count):
     for models,data in ({'m0': Net(0)}, other),({'m0': Net(7)}, loader):
         score_models(models, data, 'logme', store=store, progress=False)
         assert count()==passes
-    with pytest.raises(ValueError, match='readable twice'): tm.model_selection.scoring._key(Net(0), iter([(images,y)]), {})
+    with pytest.raises(ValueError, match='readable twice'):
+        tm.model_selection.scoring._key(Net(0), iter([(images,y)]), {})
 
 @pytest.mark.skipif(not hasattr(os, 'fork'), reason='needs fork')
 @pytest.mark.parametrize('after', [1, 7])
@@ -128,7 +129,8 @@ def test_alone_and_together():
 def chance_and_best(metric, y):
     "Value of a score without information, and its best value"
     c,H = len(set(y.tolist())),-sum(p*math.log(p) for p in np.bincount(y)/len(y))
-    return dict(h_score=(0,c-1), gbc=(-c*(c-1),0), lfc=(0,1), parc=(0,100), sfda=(1/c,1), knn=(1/c,1), linear_probe=(1/c,1),
+    return dict(h_score=(0,c-1), gbc=(-c*(c-1),0), lfc=(0,1), parc=(0,100), sfda=(1/c,1), knn=(1/c,1),
+                linear_probe=(1/c,1),
                 **dict.fromkeys(['leep','nce','nleep','pactran_dirichlet','pactran_gauss'], (-H,0))).get(metric)
 
 @pytest.mark.parametrize('n,d,c,c_s', [(40,40,2,30),(60,180,5,200),(120,120,10,30)])
@@ -182,7 +184,8 @@ def test_p_best_is_calibrated(spread):
 
 values = dict(a=.71, b=.94, c=.89, d=.65, e=.80, f=.52)
 dear = dict(a=1, b=9, c=1, d=1, e=1, f=1)
-def frame(values, metric='logme'): return pd.DataFrame(dict(model=list(values), metric=metric, value=list(values.values())))
+def frame(values, metric='logme'):
+    return pd.DataFrame(dict(model=list(values), metric=metric, value=list(values.values())))
 def chosen(values=values, spearman=.5, **options): return tm.select_model(frame(values), spearman=spearman, **options)
 
 @pytest.mark.parametrize('reader', [rank, summary, plot_ranking, partial(tm.agreement, accuracy=dict(a=.5, b=.7)),
@@ -197,7 +200,8 @@ def test_selection_of_models():
     level = chosen(dict.fromkeys(values, 1.), spearman=.9)
     assert level.among.to_numpy()==pytest.approx(np.arange(1, 7)/6) # a score that is the same for all knows nothing
     tied = chosen(dict(a=1, b=3, c=3, d=0), cost=dict(a=2, b=5, c=3, d=9))
-    assert list(tied.model)==['c','b','a','d'] and np.diff(tied.among, prepend=0)[0]==pytest.approx(np.diff(tied.among)[0])
+    assert list(tied.model)==['c','b','a','d'] and np.diff(tied.among,
+                                                           prepend=0)[0]==pytest.approx(np.diff(tied.among)[0])
     pd.testing.assert_frame_equal(chosen(dict(reversed(values.items()))), chosen())
     paid = chosen(budget=2, cost=dear)
     assert ''.join(paid.model[paid.train])=='ce' and paid.spent.iloc[-1]==2 # what is too expensive is skipped
@@ -208,7 +212,8 @@ def test_selection_of_models():
     assert (wide.lo<=wide.among).all() and (wide.among<=wide.hi).all()
     assert list(chosen(dict(a=-math.inf, b=2., c=math.inf)).model)==['c','b','a']
     with pytest.warns(UserWarning, match='no logme of a'): assert len(chosen(values|dict(a=math.nan)))==5
-    with pytest.raises(ValueError, match='at least two models with logme, got 0'): chosen(dict.fromkeys(values, math.nan))
+    with pytest.raises(ValueError, match='at least two models with logme, got 0'):
+        chosen(dict.fromkeys(values, math.nan))
     with pytest.raises(ValueError, match="'a' is missing"): chosen(cost=dict(b=1))
     both = pd.concat([frame(values), frame(values, 'linear_probe')])
     assert list(tm.select_model(both, spearman=.5).model)==list(chosen().model)
@@ -236,7 +241,8 @@ class Bright(nn.Module):
     def __init__(self, channels):
         super().__init__()
         self.channels,self.head = channels,nn.Linear(len(channels), 2)
-        self.transform = lambda image: torch.from_numpy(np.asarray(image.resize((4,4)), np.float32)).permute(2, 0, 1)/255
+        self.transform = lambda image: torch.from_numpy(np.asarray(image.resize((4,4)), np.float32)).permute(2, 0,
+            1)/255
     def forward(self, x): return self.head(x.mean((2,3))[:,self.channels])
 
 class Letters(nn.Module):
@@ -260,7 +266,8 @@ def test_estimator_of_images_and_texts(tmp_path):
     for X in pictures,paths,pixels:
         selector = ModelSelector(models, progress=False, store=tmp_path/'store').fit(X, labels)
         assert selector.best_=='red' and selector.score(X, labels)==1 and selector.transform(X).shape==(30,1)
-        assert list(selector.table_.columns[:4])==['accuracy','lo','hi','p_best'] and selector.table_.parameters['red']==4
+        assert list(selector.table_.columns[:4])==['accuracy','lo','hi',
+                                                   'p_best'] and selector.table_.parameters['red']==4
     assert cross_val_score(clone(selector), paths, labels, cv=2).mean()==1
     texts = [u[0]*int(k) for k,u in zip(s.integers(1, 5, 30), labels, strict=True)]
     selector = ModelSelector({'rb': Letters('rb'), 'z': Letters('z')}, progress=False).fit(texts, labels)

@@ -8,7 +8,8 @@ import torch
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from transfer_metrics.stats import (
-    all_statistics, bootstrap_interval, estimate, kendall, linear_fit, pearson, recall_at_k, regret_at_k, relative_top_k,
+    all_statistics, bootstrap_interval, estimate, kendall, linear_fit, pearson, recall_at_k, regret_at_k,
+    relative_top_k,
     resample, spearman, stability, weighted_kendall)
 
 correlations = pearson,spearman,kendall,weighted_kendall
@@ -61,7 +62,8 @@ def test_draws(ties):
 
 def test_intervals():
     "Two seeds agree; a lower coverage is narrower; a perfect order has an open end; groups are drawn independently"
-    ends = [[(e.lo,e.hi) for e in all_statistics(frame.score, frame.accuracy, ks=[2], seed=i).values()] for i in range(3)]
+    ends = [[(e.lo,e.hi) for e in all_statistics(frame.score, frame.accuracy, ks=[2], seed=i).values()]
+            for i in range(3)]
     assert np.ptp(ends, 0).max()<.01
     e,narrow = (estimate('kendall', frame.score, frame.accuracy, coverage=c) for c in (.95,.5))
     assert e.lo<=narrow.lo<=narrow.hi<=e.hi
@@ -75,7 +77,7 @@ def test_intervals():
 def test_refuses():
     def refused(text): return pytest.raises(ValueError, match=text)
     for f in (*correlations,*picks.values(),linear_fit):
-        with refused(r"\['model 0', 'x'\] on one side"): f(frame.score, frame.accuracy.rename({'model 0': 'x'}))
+        with refused(r"\['model 0', 'x'\] in only one of them"): f(frame.score, frame.accuracy.rename({'model 0': 'x'}))
         with refused('one entry per model'): f([1,2,3], [1,2])
         with refused('at least two models'): f([1], [1])
         with refused('must (not be NaN|be finite), got nan at position 1'): f([1,2], [1,math.nan])

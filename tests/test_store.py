@@ -43,7 +43,8 @@ def test_killed_and_resumed(tmp_path):
     rows = Rows(tmp_path/'rows.jsonl')
     assert [rows.get(key_of('model', i)) for i in range(40)]==[dict(value=i/3, label='a"\n') for i in range(40)]
     assert all((load_arrays(tmp_path/str(i))['features']==i).all() for i in range(40))
-    left = [p.name for p in tmp_path.iterdir() if p.name[0]=='.'] # of an item that another process computed under another name
+    left = [p.name for p in tmp_path.iterdir()
+            if p.name[0]=='.'] # of an item that another process computed under another name
     with atomic(tmp_path/'39') as temporary: temporary.mkdir()
     assert len(left)<=3 and not [o for o in left if o.startswith('.39.')]
 
@@ -117,7 +118,8 @@ def test_keys(tmp_path):
         lambda: np.eye(3)[:,::-1], lambda: np.eye(3).reshape(1, 9), lambda: np.array(['a','b']),
         lambda: np.array(['a',1], object),
         lambda: np.array(5, 'datetime64[D]'), lambda: torch.eye(3), lambda: torch.eye(3).bfloat16(),
-        lambda: pd.DataFrame(dict(a=[1,2])), lambda: pd.DataFrame(dict(b=[1,2])), net, lambda: net(1), lambda: net(0, 8),
+        lambda: pd.DataFrame(dict(a=[1,2])), lambda: pd.DataFrame(dict(b=[1,2])), net, lambda: net(1),
+        lambda: net(0, 8),
         lambda: tmp_path/'a.txt', lambda: np.mean, lambda: partial(np.mean, axis=0), lambda: partial(np.mean, axis=1),
         lambda: Data(eyes), lambda: Data(eyes+1), lambda: Data(eyes, v2.Resize(3)), lambda: Data(eyes, v2.Resize(4)),
         lambda: v2.Compose([v2.Resize(5)]).forward]

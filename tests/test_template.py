@@ -8,7 +8,8 @@ from fastcore.nbio import read_nb, write_nb
 
 root = Path(__file__).parent.parent
 filling = dict(
-    title='Mean margin', subtitle='The largest probability minus the second', area='invariance', number='99', name='mean_margin',
+    title='Mean margin', subtitle='The largest probability minus the second', area='invariance', number='99',
+    name='mean_margin',
     call='probs = [[.9,.1,0],[.5,.3,.2]]\ntm.mean_margin(probs)',
     page_imports='import numpy as np\nfrom fastcore.test import test_close',
     hand='.9-.1,.5-.3',
@@ -31,8 +32,10 @@ def mean_margin(
 
 def test_template(tmp_path):
     env = dict(PYTHONPATH=str(tmp_path), PATH=str(Path(sys.executable).parent))
-    def run(*command): return subprocess.run(list(map(str, command)), cwd=tmp_path, env=env, capture_output=True, text=True)
-    for o in 'transfer_metrics','docs': shutil.copytree(root/o, tmp_path/o, ignore=shutil.ignore_patterns('__pycache__'))
+    def run(*command):
+        return subprocess.run(list(map(str, command)), cwd=tmp_path, env=env, capture_output=True, text=True)
+    for o in 'transfer_metrics','docs':
+        shutil.copytree(root/o, tmp_path/o, ignore=shutil.ignore_patterns('__pycache__'))
     for o in 'pyproject.toml','settings.ini': shutil.copy(root/o, tmp_path)
     nb = read_nb(root/'nbs/_template.ipynb')
     for c in nb.cells:
@@ -42,7 +45,8 @@ def test_template(tmp_path):
     page.parent.mkdir(parents=True)
     write_nb(nb, page)
     for command in (['nbdev-export','--path',page.parent],[sys.executable,'docs/stubs.py'],['nbdev-test',page],
-                    [sys.executable,'-m','pytest','-n','0','-p','no:cacheprovider','-k','mean_margin',root/'tests/test_contracts.py']):
+                    [sys.executable,'-m','pytest','-n','0','-p','no:cacheprovider','-k','mean_margin',
+                     root/'tests/test_contracts.py']):
         done = run(*command)
         assert not done.returncode, f'{command}\n{done.stdout}{done.stderr}'
     assert 'passed' in done.stdout

@@ -122,7 +122,8 @@ def as_labels(
     if len(shape)!=1:
         hint = {2: f'; for one column use {name}.squeeze(), for one-hot rows {name}.argmax(1)'}.get(len(shape), '')
         raise ValueError(f'`{name}` must have one label per sample, shape [n], got the shape {shape}{hint}')
-    if n not in (None,shape[0]): raise ValueError(f'`{name}` must be one label for each of the {n} samples, got {shape[0]}')
+    if n not in (None,shape[0]):
+        raise ValueError(f'`{name}` must be one label for each of the {n} samples, got {shape[0]}')
     if not shape[0]: raise ValueError(f'`{name}` must have at least one label, got none')
     try: codes,classes = pd.factorize(labels)
     except TypeError as e: raise ValueError(f'`{name}` must be hashable: {e}') from None

@@ -32,7 +32,8 @@ def merge(
     if not parts: raise ValueError('`shards` must be the outputs of at least one shard, got none')
     first,*kinds = [(list(o.arrays()),o.taken) for o in parts]
     for i,kind in enumerate(kinds, 1):
-        if kind!=first: raise ValueError(f'`shards` must be of one model and layer, got {first} and, in shard {i}, {kind}')
+        if kind!=first:
+            raise ValueError(f'`shards` must be of one model and layer, got {first} and, in shard {i}, {kind}')
     arrays = {k: np.concatenate([getattr(o, k) for o in parts]) for k in first[0]}
     return Outputs(**arrays, name=parts[0].name, taken=parts[0].taken, source=parts[0].source)
 

@@ -89,7 +89,9 @@ def softmax_regression(
             t /= 2
         W,f,p = W+t*step,lower,probs
         if (scale*step).abs().amax()<=tol*(scale*W).abs().amax()+1e-12: break
-    else: warnings.warn(f'the head has not converged in {max_iter} Newton steps: raise `max_iter` or lower `C`', stacklevel=2)
+    else:
+        warnings.warn(f'the head has not converged in {max_iter} Newton steps: raise `max_iter` or lower `C`',
+                      stacklevel=2)
     weights,intercepts = x.new_zeros(x.shape[1], c),x.new_full((c,), -torch.inf)
     weights[:,classes] = back(W[:-1])
     intercepts[classes] = W[-1]-mean@weights[:,classes]
@@ -113,7 +115,8 @@ def ridge_held_out(
     proj = u.T@E
     if penalty is None:
         grid = n*10**torch.arange(-6, 3.1, .5, dtype=s.dtype, device=s.device)[:,None]
-        lost,fit,outside = grid/(s+grid),proj.square().sum(1)/s,max(0, n-1-len(s)) # outside: directions that no feature has
+        lost,fit,outside = grid/(s+grid),proj.square().sum(1)/s,max(0,
+                                                                    n-1-len(s)) # outside: directions that no feature has
         rss = lost.square()@fit+(E.square().sum()-fit.sum() if outside else 0)
         free = outside+lost.sum(1)
         penalty = float(grid[(rss/free.square()).argmin()])

@@ -194,5 +194,6 @@ def as_metric(
     kwargs = {k: options.pop(k) for k in theirs&options.keys()}
     state = State(metric, **options)
     try: cls = _torch_class(state.metric, state.args, state.linear)
-    except ImportError: raise ImportError('`as_metric` needs torchmetrics: pip install transfer-metrics[torchmetrics]') from None
+    except ImportError:
+        raise ImportError('`as_metric` needs torchmetrics: pip install transfer-metrics[torchmetrics]') from None
     return cls(state.options, **kwargs)

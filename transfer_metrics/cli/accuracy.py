@@ -12,24 +12,31 @@ from typing import Annotated, Optional
 from .main import BatchSize, Device, Seed, command, names, option
 
 # %% ../../nbs/cli/06_accuracy.ipynb #f13ed992
-@command('accuracy', 'accuracy --models resnet18 --known photos/test --new incoming', 'accuracy --models hf:FOLDER --known reviews.csv --new today.csv',
+@command('accuracy', 'accuracy --models resnet18 --known photos/test --new incoming',
+         'accuracy --models hf:FOLDER --known reviews.csv --new today.csv',
          'accuracy --known-outputs known.csv --new-outputs monday.csv,tuesday.csv --report accuracy.html')
 def accuracy(report,
     models:Annotated[Optional[str], option('Classifiers, separated by commas, as for rank', 'Models')]=None,
-    known:Annotated[Optional[str], option('Labelled samples that the model was not trained on: folder of images, table of texts', 'Samples')]=None,
+    known:Annotated[Optional[str],
+                    option('Labelled samples that the model was not trained on: folder of images, table of texts',
+                           'Samples')]=None,
     new:Annotated[Optional[str], option('Samples without labels, separated by commas', 'Samples')]=None,
-    known_outputs:Annotated[Optional[str], option('Instead of --models and --known: probabilities of labelled samples, .csv, .tsv, .parquet, .npz', 'Samples')]=None,
-    new_outputs:Annotated[Optional[str], option('Probabilities of samples without labels, separated by commas', 'Samples')]=None,
+    known_outputs:Annotated[Optional[str],
+                            option('Instead of --models and --known: probabilities of labelled samples, .csv, .tsv, .parquet, .npz', 'Samples')]=None,
+    new_outputs:Annotated[Optional[str], option('Probabilities of samples without labels, separated by commas',
+                                                'Samples')]=None,
     classes:Annotated[Optional[str], option('Names of the classes in the order of the outputs', 'Samples')]=None,
     coverage:Annotated[float, option('Nominal coverage of the intervals', 'Reading', show_default=True)]=.9,
-    n_sets:Annotated[int, option('Shifted sets made from the labelled samples', 'Reading', min=20, show_default=True)]=60,
+    n_sets:Annotated[int, option('Shifted sets made from the labelled samples', 'Reading', min=20,
+                                 show_default=True)]=60,
     limit:Annotated[int, option('Use at most this many labelled samples', 'Samples', min=1, show_default=True)]=2000,
     device:Device=None, batch_size:BatchSize=256, seed:Seed=0):
     "Accuracy on unlabelled samples, with an interval. Without samples: digits in fog."
     from pathlib import Path
     from transfer_metrics.cli.rank import model_names
     from transfer_metrics.invariance.predicted_accuracy import plot_predicted_accuracy, predicted_accuracy, read_probs
-    options = dict(coverage=coverage, n_sets=n_sets, limit=limit, seed=seed, batch_size=batch_size, device=device, progress=report.progress)
+    options = dict(coverage=coverage, n_sets=n_sets, limit=limit, seed=seed, batch_size=batch_size, device=device,
+                   progress=report.progress)
     if known_outputs or new_outputs:
         if not (known_outputs and new_outputs): raise ValueError('--known-outputs and --new-outputs go together')
         labelled,order = read_probs(known_outputs)
@@ -37,15 +44,19 @@ def accuracy(report,
         found = predicted_accuracy(Path(known_outputs).stem, labelled, sets, **options)
     elif models or known or new:
         if not (models and known and new): raise ValueError('--models, --known and --new go together')
-        found = predicted_accuracy(model_names(models), known, {Path(k).name: k for k in names(new)}, classes=names(classes), **options)
+        found = predicted_accuracy(model_names(models), known, {Path(k).name: k for k in names(new)},
+                                   classes=names(classes), **options)
     else:
         from transfer_metrics.datasets.digits import digits_task, digits_zoo
         from transfer_metrics.invariance.corruptions import corrupted_domain
         from transfer_metrics.invariance.image_sets import Domain
         task = digits_task()
         fog = corrupted_domain(Domain(['digits'], lambda _: (task.x_test,task.y_test)), names=['fog'], seed=seed)
-        found = predicted_accuracy(digits_zoo(['digits'], progress=False), (task.x,task.y), {o.name: o.images.float() for o in fog}, **options)
+        found = predicted_accuracy(digits_zoo(['digits'], progress=False), (task.x,task.y),
+                                   {o.name: o.images.float() for o in fog}, **options)
     report.results(found.estimates)
-    report.table(f'Estimated accuracy, {100*coverage:g} % interval', found.table.drop(columns=['model'] if found.table.model.nunique()<2 else []).set_index('data'), digits=2)
-    report.say(found.summary(), 'bold')
+    report.table(f'Estimated accuracy, {100*coverage:g} % interval',
+                 found.table.drop(columns=['model'] if found.table.model.nunique()<2 else []).set_index('data'),
+                 digits=2)
+    report.say(found.summary(most=0), 'bold')
     report.figure(lambda: plot_predicted_accuracy(found))

@@ -12,11 +12,12 @@ from typing import Annotated, Optional
 import typer
 from .main import Seed, command, option
 
-# %% ../../nbs/cli/08_benchmark.ipynb #d449d149
+# %% ../../nbs/cli/08_benchmark.ipynb #97800d64
 @command('benchmark', 'benchmark tll --against n_parameters', 'benchmark medmnist_sources --report medical.html')
 def benchmark(report,
-    name:Annotated[str, typer.Argument(help='Name of a benchmark; the error for an unknown name lists them')]='tll',
-    against:Annotated[Optional[str], option('Show differences to this score or baseline, with paired intervals', 'Reading')]=None,
+    name:Annotated[str, typer.Argument(help='Name of a benchmark; a wrong name lists them')]='tll',
+    against:Annotated[Optional[str], option('A score or baseline: show differences to it, with paired intervals',
+                                            'Reading')]=None,
     n_boot:Annotated[int, option('Bootstrap resamples; 0: no intervals', 'Reading', min=0, show_default=True)]=2000,
     seed:Seed=0):
     "How well published scores and baselines choose among published models."
@@ -30,19 +31,24 @@ def benchmark(report,
         digits = 2 if r.statistic=='weighted_kendall' else 3
         return f'{r.value:.{digits}f}'+(f' [{r.lo:.{digits}f}, {r.hi:.{digits}f}]' if r.lo==r.lo else '')
     shown = found.assign(text=[text(r) for r in found.itertuples()])
-    table = shown.pivot(index='score', columns='statistic', values='text')[[k for k in ('weighted_kendall','regret','relative_top') if k in set(shown.statistic)]]
+    table = shown.pivot(index='score', columns='statistic',
+                        values='text')[[k for k in ('weighted_kendall','regret','relative_top')
+                                        if k in set(shown.statistic)]]
     order = found[found.statistic=='weighted_kendall'].sort_values('value', ascending=False).score
-    report.table(f'{name}: {models} models, {data} data sets; mean over data sets, 95 % interval over data sets', table.reindex(order).fillna(''))
+    report.table(f'{name}: {models} models, {data} data sets; mean over data sets, 95 % interval over data sets',
+                 table.reindex(order).fillna(''))
     kinds = found.drop_duplicates('score').set_index('score').kind
     best = found[found.statistic=='weighted_kendall'].set_index('score').value
     for kind in ('score','baseline'):
         rows = best[kinds[best.index]==kind].dropna()
-        if len(rows): report.say(f'Best {kind} by weighted tau{f" (difference to {against})" if against else ""}: {rows.idxmax()} ({rows.max():.2f}).', 'bold')
-    report.say('Regret is the best accuracy minus the accuracy of the model with the best score; relative top is the accuracy of this model divided by the best.')
+        if len(rows):
+            report.say(f'Best {kind} by weighted tau{f" (difference to {against})" if against else ""}: {rows.idxmax()} ({rows.max():.2f}).', 'bold')
+    report.say('Regret is the accuracy lost by taking the first choice of a score; relative top is its accuracy divided by the best.')
     def draw():
         values = per_data_set(bench)
         fig,ax = plt.subplots(figsize=(5.6,.35*len(values)+1), constrained_layout=True)
-        ax.boxplot(values.T.dropna(axis=1, how='all'), vert=False, tick_labels=values.dropna(how='all').index)
+        for i,row in enumerate(values.to_numpy()): ax.plot(row, [i]*len(row), 'o', ms=4, alpha=.6)
+        ax.set_yticks(range(len(values)), values.index)
         ax.set_xlabel('weighted tau on each data set')
         return fig
     report.figure(draw)

@@ -13,18 +13,23 @@ import typer
 from .main import Seed, command, option
 
 # %% ../../nbs/cli/04_curves.ipynb #c1e6480d
-@command('curves', 'curves scratch.csv pretrained.csv', 'curves all.csv --n train_size --perf accuracy --run seed --by init',
+@command('curves', 'curves scratch.csv pretrained.csv',
+         'curves all.csv --n train_size --perf accuracy --run seed --by init',
          'curves wide.csv --n Step --perf scratch*,pretrained* --direction min')
 def curves(report,
-    base:Annotated[Optional[str], typer.Argument(help='Table without transfer, or with both: .csv, .tsv, .parquet, .xlsx')]=None,
+    base:Annotated[Optional[str],
+                   typer.Argument(help='Table without transfer, or with both: .csv, .tsv, .parquet, .xlsx')]=None,
     transfer:Annotated[Optional[str], typer.Argument(help='Table with transfer')]=None,
     n:Annotated[str, option('Column of training sizes', 'Columns', show_default=True)]='n',
-    perf:Annotated[str, option('Column of performance; two columns or patterns, without and with transfer', 'Columns', show_default=True)]='perf',
+    perf:Annotated[str, option('Column of performance; two columns or patterns, without and with transfer', 'Columns',
+                               show_default=True)]='perf',
     run:Annotated[Optional[str], option('Column that names the runs', 'Columns')]=None,
-    by:Annotated[Optional[str], option('Column that distinguishes training without transfer from training with it', 'Columns')]=None,
+    by:Annotated[Optional[str], option('Column that distinguishes training without transfer from training with it',
+                                       'Columns')]=None,
     keep:Annotated[Optional[str], option('Two values of --by: WITHOUT,WITH', 'Columns')]=None,
-    direction:Annotated[str, option('max: higher is better; min: lower is better, as for losses', 'Reading', show_default=True)]='max',
-    start:Annotated[str, option('Size at which the first measured level counts as reached: zero, or first (the smallest size)', 'Reading', show_default=True)]='zero',
+    direction:Annotated[str, option('max: higher is better; min: lower is better, as for losses', 'Reading',
+                                    show_default=True)]='max',
+    start:Annotated[str, option('Size at which the first level counts as reached: zero, or first (the smallest size)', 'Reading', show_default=True)]='zero',
     n_boot:Annotated[int, option('Bootstrap resamples', 'Reading', min=0, show_default=True)]=10_000,
     coverage:Annotated[float, option('Nominal coverage of the intervals', 'Reading', show_default=True)]=.95,
     seed:Seed=0):
@@ -33,7 +38,9 @@ def curves(report,
     if base is None:
         from transfer_metrics.datasets.published import digits_curves
         pair = digits_curves()
-    else: pair = read_curves(base if transfer is None else (base,transfer), n=n, perf=perf, run=run, by=by, keep=keep, direction=direction, start=start)
+    else:
+        pair = read_curves(base if transfer is None else (base,transfer), n=n, perf=perf, run=run, by=by, keep=keep,
+                           direction=direction, start=start)
     found = compare_curves(*pair, coverage=coverage, n_boot=n_boot, seed=seed, progress=report.progress)
     table = found.table.set_index('metric')
     report.results(found.table)

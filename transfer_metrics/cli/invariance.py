@@ -14,23 +14,31 @@ from typing import Annotated, Optional
 from .main import BatchSize, Device, Seed, command, names, option
 
 # %% ../../nbs/cli/07_invariance.ipynb #f90e848f
-@command('invariance', 'invariance --models resnet18 --images photos/test --exterior photos/rain,photos/night --size 224',
-         'invariance --models mine:net=net.pth --images photos --store sets.jsonl --report lines.html', 'invariance --config test_config.json')
+@command('invariance',
+         'invariance --models resnet18 --images photos/test --exterior photos/rain,photos/night --size 224',
+         'invariance --models mine:net=net.pth --images photos --store sets.jsonl --report lines.html',
+         'invariance --config test_config.json')
 def invariance(report,
     models:Annotated[Optional[str], option('Classifiers, separated by commas, as for rank', 'Models')]=None,
-    images:Annotated[Optional[str], option('Labelled images for the interior sets: a folder, .npz, or a folder with data.npy and labels.npy', 'Image sets')]=None,
-    exterior:Annotated[Optional[str], option('Folders or files with other sets, separated by commas', 'Image sets')]=None,
-    source:Annotated[Optional[str], option('Labelled images like the training images, for doc and atc', 'Image sets')]=None,
-    train:Annotated[Optional[str], option('Training images, for rotation_prediction and jigsaw_prediction', 'Image sets')]=None,
+    images:Annotated[Optional[str],
+                     option('Labelled images for the interior sets: a folder, .npz, or a folder with data.npy and labels.npy', 'Image sets')]=None,
+    exterior:Annotated[Optional[str], option('Folders or files with other sets, separated by commas',
+                                             'Image sets')]=None,
+    source:Annotated[Optional[str], option('Labelled images like the training images, for doc and atc',
+                                           'Image sets')]=None,
+    train:Annotated[Optional[str], option('Training images, for rotation_prediction and jigsaw_prediction',
+                                          'Image sets')]=None,
     size:Annotated[Optional[int], option('Resize and crop images to this size', 'Image sets', min=1)]=None,
     limit:Annotated[int, option('Images per set', 'Image sets', min=1, show_default=True)]=500,
     interior:Annotated[int, option('Number of interior sets', 'Image sets', min=3, show_default=True)]=60,
     metrics:Annotated[Optional[str], option('Metrics, separated by commas; all by default', 'Metrics')]=None,
-    permutations:Annotated[str, option('For jigsaw_invariance: all, three_swaps, or a number', 'Metrics', show_default=True)]='three_swaps',
+    permutations:Annotated[str, option('For jigsaw_invariance: all, three_swaps, or a number', 'Metrics',
+                                       show_default=True)]='three_swaps',
     n_boot:Annotated[int, option('Resamples of the sets, for intervals', 'Metrics', min=0, show_default=True)]=2000,
     config:Annotated[Optional[Path], option('JSON file with any of these options', 'Running', dir_okay=False)]=None,
     store:Annotated[Optional[Path], option('Keep results in this file; a killed run resumes from it', 'Running')]=None,
-    recalculate_results:Annotated[bool, option('Compute the results in --store again', 'Running', '--recalculate-results')]=False,
+    recalculate_results:Annotated[bool, option('Compute the results in --store again', 'Running',
+                                               '--recalculate-results')]=False,
     device:Device=None, batch_size:BatchSize=256, seed:Seed=0):
     "Lines from label-free metrics to accuracy, over many image sets. Without images: networks trained on digits."
     if config:
@@ -55,29 +63,35 @@ def invariance(report,
         outside = sum((exterior_domain(o, size=size, **options) for o in names(exterior)), inside[:0])
         labelled = exterior_domain(source, size=size, **options)[0] if source else None
         trained = train and image_set(train, size=size, **options).images
-        heads = {k: [fit_head(m, trained, task=task, seed=seed, progress=report.progress) for task in ('rotation','jigsaw')] for k,m in networks.items()} if train else None
+        heads = {k: [fit_head(m, trained, task=task, seed=seed, progress=report.progress)
+                     for task in ('rotation','jigsaw')] for k,m in networks.items()} if train else None
     else:
         d = digits_domains(n_interior=interior, n=min(limit, 200), seed=seed, progress=report.progress)
         networks,inside,outside,labelled,heads = d.models,d.interior,d.exterior,d.source,d.heads
     wanted = names(metrics) and list(dict.fromkeys([*names(metrics),'accuracy']))
-    found = evaluate(networks, inside+outside, source=labelled, heads=heads, metrics=wanted or None, store=store, resume=not recalculate_results,
+    found = evaluate(networks, inside+outside, source=labelled, heads=heads, metrics=wanted or None, store=store,
+                     resume=not recalculate_results,
                      batch_size=batch_size, device=device, progress=report.progress, permutations=which, seed=seed)
     scores = fit_scores(found, inside.names, n_boot=n_boot)
     report.results(found)
     shown = scores[scores.score.isin(['r2','rho','spearman','mae'])]
     text = [f'{r.value:.2f}'+(f' [{r.lo:.2f}, {r.hi:.2f}]' if r.lo==r.lo else '') for r in shown.itertuples()]
     for sets,rows in shown.assign(text=text).groupby('sets', sort=False):
-        report.table(f'Accuracy predicted by a line, sets {sets} the fit', rows.pivot(index=['model','metric'], columns='score', values='text').reset_index().set_index('model'))
+        report.table(f'Accuracy predicted by a line, sets {sets} the fit',
+                     rows.pivot(index=['model','metric'], columns='score',
+                                values='text').reset_index().set_index('model'))
     r2 = scores[(scores.score=='r2')&(scores.sets=='inside')]
     for model,rows in r2.groupby('model', sort=False):
         best = rows.loc[rows.value.idxmax()]
         beyond = scores[(scores.model==model)&(scores.metric==best.metric)&(scores.score=='mae')&(scores.sets=='outside')].value
-        report.say(f'{model}: {best.metric} fits accuracy best on the interior sets (R² {best.value:.2f})'+(f'; its mean error on other sets is {beyond.iloc[0]:.3f}.' if len(beyond) else '.'), 'bold')
+        more = f'; its mean error on other sets is {beyond.iloc[0]:.3f}' if len(beyond) else ''
+        report.say(f'{model}: {best.metric} fits accuracy best on the interior sets (R² {best.value:.2f}){more}.', 'bold')
     def draw():
         best = r2.loc[r2.value.idxmax()]
         wide = found[found.model==best.model].pivot_table(index='data', columns='metric', values='value')
         own,rest = wide[wide.index.isin(inside.names)],wide[~wide.index.isin(inside.names)]
-        ax = plot_fit(AccuracyFit().fit(own[best.metric], own.accuracy), {'other sets': (rest[best.metric],rest.accuracy)} if len(rest) else None, xlabel=best.metric)
+        ax = plot_fit(AccuracyFit().fit(own[best.metric], own.accuracy),
+                      {'other sets': (rest[best.metric],rest.accuracy)} if len(rest) else None, xlabel=best.metric)
         ax.set_title(best.model)
         return ax
     report.figure(draw)

@@ -10,7 +10,8 @@ __all__ = ['loss_data']
 # %% ../../nbs/cli/05_loss_data.ipynb #9613c504
 from pathlib import Path
 from typing import Annotated, Optional
-from .main import (BatchSize, Columns, Device, Features, Images, Labels, Layer, Limit, Models, Outputs, Pooling,
+from .main import (BatchSize, Columns, Device, Features, Images, Labels, Layer, Limit, Models,
+                                       Outputs, Pooling,
     Seed, Texts, command, numbers, option)
 from .rank import read_models, read_samples
 
@@ -34,7 +35,8 @@ def loss_data(report,
     curve:Annotated[Optional[Path], option('Write the loss-data curves as CSV', 'Results')]=None,
     latex:Annotated[Optional[Path], option('Write the table in LaTeX', 'Results')]=None,
     device:Device=None, batch_size:BatchSize=256,
-    store:Annotated[Optional[Path], option('Keep finished networks in this file; a killed run resumes from it', 'Running')]=None,
+    store:Annotated[Optional[Path], option('Keep finished networks in this file; a killed run resumes from it',
+                                           'Running')]=None,
     seed:Seed=0):
     "How much data a task needs with each representation. Without models: representations of digits."
     from transfer_metrics.loss_data.estimator import loss_data_curve
@@ -44,19 +46,23 @@ def loss_data(report,
     if not any((models,outputs,features,images,texts)):
         from transfer_metrics.datasets.digits import digits_loaders, digits_zoo
         from transfer_metrics.model_selection.scoring import all_outputs
-        outs = all_outputs(digits_zoo(['digits','low','untrained'], progress=report.progress), digits_loaders()[0], progress=False)
+        outs = all_outputs(digits_zoo(['digits','low','untrained'], progress=report.progress), digits_loaders()[0],
+                           progress=False)
         train_steps,hidden = min(train_steps, 300),'64'
     else:
         from transfer_metrics.model_selection.scoring import all_outputs
-        given,data = read_models(models=models, outputs=outputs, features=features, probs=None, labels=labels, images=images, texts=texts)
+        given,data = read_models(models=models, outputs=outputs, features=features, probs=None, labels=labels,
+                                 images=images, texts=texts)
         options = dict(layer=layer, pooling=pooling, device=device)
         if models: data = read_samples(images, texts, columns, limit, seed)
         outs = all_outputs(given, data, progress=report.progress, **{k: v for k,v in options.items() if v is not None})
     failed = next((o for o in outs.values() if isinstance(o, Exception)), None)
     if failed is not None: raise ValueError(failed)
     labels_ = next(iter(outs.values())).labels
-    df = loss_data_curve({k: o.features for k,o in outs.items()}, labels_, probe=probe, hidden=numbers(hidden, int) or (), n_points=n_points,
-        points=numbers(points, int), n_seeds=n_seeds, train_steps=train_steps, batch_size=batch_size, lr=lr, device=device, store=store, seed=seed,
+    df = loss_data_curve({k: o.features for k,o in outs.items()}, labels_, probe=probe,
+                         hidden=numbers(hidden, int) or (), n_points=n_points,
+        points=numbers(points, int), n_seeds=n_seeds, train_steps=train_steps, batch_size=batch_size, lr=lr,
+        device=device, store=store, seed=seed,
         progress=report.progress)
     targets = numbers(epsilons)
     found = compute_metrics(df, ns=numbers(ns), epsilons=targets, edge=edge)

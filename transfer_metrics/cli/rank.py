@@ -11,7 +11,8 @@ __all__ = ['Probs', 'read_array', 'read_samples', 'model_names', 'read_models', 
 import re
 from pathlib import Path
 from typing import Annotated, Any, Optional
-from .main import (BatchSize, Columns, Device, Features, Images, Labels, Layer, Limit, Models, Outputs, Pooling,
+from .main import (BatchSize, Columns, Device, Features, Images, Labels, Layer, Limit, Models,
+                                       Outputs, Pooling,
     Seed, Store, Texts, command, names, option)
 
 # %% ../../nbs/cli/03_rank.ipynb #81161943
@@ -32,9 +33,12 @@ def read_array(
             if wanted in f: return f[wanted]
             if len(f.files)==1: return f[f.files[0]]
             raise ValueError(f'{path} must hold one array, or one called {"labels" if labels else "features"}; it has {", ".join(f.files)}')
-    if kind not in ('.csv','.tsv','.parquet','.txt'): raise ValueError(f'{path} must end in .npy, .npz, .csv, .tsv, .parquet or .txt')
-    table = pd.read_parquet(path) if kind=='.parquet' else pd.read_csv(path, sep='\t' if kind=='.tsv' else ',', encoding='utf-8-sig', header=None)
-    if kind!='.parquet' and (not labels or len(table.columns)>1 or str(table.iloc[0,0]).lower() in ('label','labels','y','class','target')):
+    if kind not in ('.csv','.tsv','.parquet','.txt'):
+        raise ValueError(f'{path} must end in .npy, .npz, .csv, .tsv, .parquet or .txt')
+    table = pd.read_parquet(path) if kind=='.parquet' else pd.read_csv(path, sep='\t' if kind=='.tsv' else ',',
+        encoding='utf-8-sig', header=None)
+    if kind!='.parquet' and (not labels or len(table.columns)>1
+                             or str(table.iloc[0,0]).lower() in ('label','labels','y','class','target')):
         if pd.to_numeric(table.iloc[0], errors='coerce').isna().any(): # a row of names
             table = table.iloc[1:].set_axis([str(o) for o in table.iloc[0]], axis=1)
     if labels:
@@ -93,16 +97,22 @@ def read_models(
     y = None if labels is None else read_array(labels, labels=True)
     if outputs:
         paths = [Path(o) for o in names(outputs)]
-        if len(paths)==1 and paths[0].is_dir() and not [*paths[0].glob('*.npy')]: paths = sorted(p for p in paths[0].iterdir() if p.suffix=='.npz' or p.is_dir())
+        if len(paths)==1 and paths[0].is_dir() and not [*paths[0].glob('*.npy')]:
+            paths = sorted(p for p in paths[0].iterdir() if p.suffix=='.npz' or p.is_dir())
         if not paths: raise ValueError(f'{outputs} holds no saved outputs (.npz files or folders)')
         return {p.stem: Outputs.load(p) for p in paths},y
-    def arrays(text): return {(k if eq else Path(k).stem): read_array(f if eq else k) for k,eq,f in (o.partition('=') for o in names(text))}
+    def arrays(text):
+        return {(k if eq else Path(k).stem): read_array(f if eq else k) for k,eq,
+                f in (o.partition('=') for o in names(text))}
     xs,ps = arrays(features),arrays(probs)
     if y is None: raise ValueError('--features and --probs need --labels FILE')
-    return {k: Outputs(features=xs.get(k), probs=ps.get(k), labels=y) for k in [*xs,*(k for k in ps if k not in xs)]},None
+    return {k: Outputs(features=xs.get(k), probs=ps.get(k), labels=y)
+            for k in [*xs,*(k for k in ps if k not in xs)]},None
 
 # %% ../../nbs/cli/03_rank.ipynb #0e37b307
-Probs = Annotated[Optional[str], option('Files with probabilities [n, classes] of the source task, one per model; needs --labels', 'Samples')]
+Probs = Annotated[Optional[str],
+                  option('Files with probabilities [n, classes] of the source task, one per model; needs --labels',
+                         'Samples')]
 
 @command('rank', 'rank --images photos --models timm:resnet18,hf:facebook/dinov2-small --store results',
          'rank --features resnet=r.npy,vit=v.npy --labels y.csv --report ranking.html')
@@ -110,7 +120,9 @@ def rank(report,
     models:Models=None, layer:Layer=None, pooling:Pooling=None,
     images:Images=None, texts:Texts=None, columns:Columns=None, limit:Limit=0,
     outputs:Outputs=None, features:Features=None, probs:Probs=None, labels:Labels=None,
-    metrics:Annotated[Optional[str], option('Scores separated by commas, or all; a linear probe and five scores by default', 'Scores')]=None,
+    metrics:Annotated[Optional[str],
+                      option('Scores separated by commas, or all; a linear probe and five scores by default',
+                             'Scores')]=None,
     device:Device=None, batch_size:BatchSize=64,
     workers:Annotated[int, option('Processes that load images', 'Running', min=0)]=0,
     store:Store=None, seed:Seed=0):
@@ -122,13 +134,16 @@ def rank(report,
         from transfer_metrics.datasets.digits import digits_loaders, digits_zoo
         given,data = digits_zoo(progress=report.progress),digits_loaders()[0]
     else:
-        given,data = read_models(models=models, outputs=outputs, features=features, probs=probs, labels=labels, images=images, texts=texts)
+        given,data = read_models(models=models, outputs=outputs, features=features, probs=probs, labels=labels,
+                                 images=images, texts=texts)
         if models: data = read_samples(images, texts, columns, limit, seed)
-    scores = score_models(given, data, metrics=metrics, store=store, progress=report.progress, **{k: v for k,v in options.items() if v is not None})
+    scores = score_models(given, data, metrics=metrics, store=store, progress=report.progress,
+                          **{k: v for k,v in options.items() if v is not None})
     table = rank(scores)
     report.results(scores)
     hidden = {'lo','hi','mean_rank','seconds','parameters','features','warning'}
-    shown = table.drop(columns=[k for k in table if k in hidden and not (k=='mean_rank' and table.attrs.get('decided_by')=='scores')])
+    shown = table.drop(columns=[k for k in table if k in hidden
+                                and not (k=='mean_rank' and table.attrs.get('decided_by')=='scores')])
     if 'lo' in table and table.lo.notna().any():
         shown.insert(1, '95 %', [f'[{lo:.2f}, {hi:.2f}]' for lo,hi in zip(table.lo, table.hi)])
     report.table('Models, best first', shown.dropna(axis=1, how='all'), digits=2)

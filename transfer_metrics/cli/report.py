@@ -35,7 +35,8 @@ h2{font-size:1.1rem;margin-top:2rem}</style>
 '''
 
 def _cell(v, digits):
-    if isinstance(v, float) or hasattr(v, 'dtype') and v.dtype.kind=='f': return '' if v!=v else f'{v:,.0f}' if abs(v)>=1000 else f'{v:.{digits}f}'
+    if isinstance(v, float) or hasattr(v, 'dtype') and v.dtype.kind=='f':
+        return '' if v!=v else f'{v:,.0f}' if abs(v)>=1000 else f'{v:.{digits}f}'
     return '' if v is None else str(v)
 
 class Report:
@@ -68,10 +69,12 @@ class Report:
         from rich.table import Table
         self.tables.append((title, frame))
         t = Table(title=title, title_justify='left', title_style='bold', box=None, padding=(0,1,0,0), header_style='')
-        t.add_column(str(frame.index.name or ''), overflow='fold', min_width=min(24, max(map(len, map(str, frame.index)), default=1)))
+        t.add_column(str(frame.index.name or ''), overflow='fold',
+                     min_width=min(24, max(map(len, map(str, frame.index)), default=1)))
         if frame.columns.nlevels>1: frame = frame.set_axis([', '.join(map(str, k)) for k in frame.columns], axis=1)
         right = [pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes]
-        for k,numeric in zip(frame.columns, right): t.add_column(str(k).replace('_', ' '), justify='right' if numeric else 'left', overflow='fold')
+        for k,numeric in zip(frame.columns, right):
+            t.add_column(str(k).replace('_', ' '), justify='right' if numeric else 'left', overflow='fold')
         for name,*row in frame.itertuples(): t.add_row(*(_cell(v, digits).replace('[', r'\[') for v in (name,*row)))
         self.console.print()
         self.console.print(t)
@@ -116,9 +119,12 @@ class Report:
             figure.savefig(b, dpi=150, format='png')
             return base64.b64encode(b.getvalue()).decode()
         tables = [(title, f.to_html(border=0, float_format='{:.3f}'.format, na_rep='')) for title,f in self.tables]
-        return Environment(autoescape=True).from_string(_page).render(title=self.title, summary=self.summary, tables=tables,
+        return Environment(autoescape=True).from_string(_page).render(title=self.title, summary=self.summary,
+                                                                      tables=tables,
             figures=map(png, figures), settings=self.settings, version=__version__)
 
 def _as_json(title, settings, summary, frames):
-    tables = {k: json.loads(f.reset_index().to_json(orient='records')) if f.index.name else json.loads(f.to_json(orient='records')) for k,f in frames.items()}
-    return json.dumps(dict(command=title, version=__version__, settings=settings, summary=summary, tables=tables), indent=1, ensure_ascii=False)
+    tables = {k: json.loads(f.reset_index().to_json(orient='records')) if f.index.name
+              else json.loads(f.to_json(orient='records')) for k,f in frames.items()}
+    return json.dumps(dict(command=title, version=__version__, settings=settings, summary=summary, tables=tables),
+                      indent=1, ensure_ascii=False)

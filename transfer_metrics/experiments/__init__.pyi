@@ -19,16 +19,14 @@ from .meta_transfer import Adapted as Adapted
 from .meta_transfer import CNAPs as CNAPs
 from .meta_transfer import mahalanobis_head as mahalanobis_head
 from .meta_transfer import meta_transfer as meta_transfer
-from .retrain_head import in_classes as in_classes
 from .retrain_head import retrain_head as retrain_head
 from .retrain_head import retrain_heads as retrain_heads
 from .retrain_head import Transferred as Transferred
 from .study import methods_by_name as methods_by_name
 from .study import study as study
-from .tasks import check_episodes as check_episodes
 from .tasks import class_positions as class_positions
-from .tasks import draw_episode as draw_episode
 from .tasks import episodes as episodes
 from .tasks import generator as generator
+from .tasks import in_classes as in_classes
 from .tasks import random_tasks as random_tasks
 from .tasks import Task as Task

@@ -20,7 +20,7 @@ from ..arrays import columns, one_of, whole
 from ..plots import axes, style
 from ..registry import registry
 
-# %% ../../nbs/experiments/06_analysis.ipynb #301e7c3e
+# %% ../../nbs/experiments/06_analysis.ipynb #7dbc084f
 _unit,_series = ['data','model','task'],['data','model','method']
 _fewer = dict(n_boot=2000) # resamples than elsewhere, for many tables
 
@@ -31,14 +31,19 @@ def score_pairs(
 ) -> pd.DataFrame: # Columns `data, model, task, n_classes, method, score, accuracy`
     "One score and one accuracy for each model, task and method; failed ones are left out with a warning"
     columns(frame, [*_unit,'n_classes','kind','metric','value'])
-    s,a = (frame[frame.kind==k].rename(columns=names) for k,names in (('score',{'value': 'score'}),('accuracy',{'value': 'accuracy', 'metric': 'method'})))
+    s,a = (frame[frame.kind==k].rename(columns=dict(value=k)|names)
+           for k,names in (('score',{}),('accuracy',dict(metric='method'))))
     s = s[s.metric==one_of(score, 'score', [*dict.fromkeys(s.metric)])]
     if method: a = a[a.method==one_of(method, 'method', [*dict.fromkeys(a.method)])]
-    if s.duplicated(_unit).any(): raise ValueError(f'`frame` must have one {score} for each model and task; give experiments different names')
+    if s.duplicated(_unit).any():
+        raise ValueError(f'`frame` must have one {score} for each model and task; give experiments different names')
     both = a.merge(s[[*_unit,'score']], on=_unit, how='left')
     lost = both.score.isna()|both.accuracy.isna()
-    if lost.any(): warnings.warn(f'{lost.sum()} of {len(lost)} accuracies are left out, because {score} or the accuracy is missing', stacklevel=3)
-    if lost.all(): raise ValueError('`frame` must have a score and an accuracy of the same model on the same task, got none')
+    if lost.any():
+        warnings.warn(f'{lost.sum()} of {len(lost)} accuracies are left out, because {score} or the accuracy is '
+                      f'missing', stacklevel=3)
+    if lost.all():
+        raise ValueError('`frame` must have a score and an accuracy of the same model on the same task, got none')
     return both.loc[~lost,[*_unit,'n_classes','method','score','accuracy']]
 
 def _sign(score):
@@ -56,7 +61,8 @@ def _cut(pairs, score, n):
     "Edges of the levels, and the level of each pair, 1 for the worst"
     v = pairs.score.to_numpy()*_sign(score)
     if not np.isfinite(v).all() or v.min()==v.max():
-        raise ValueError(f'`score` must be finite and differ between tasks to be cut into levels, {score} goes from {v.min():g} to {v.max():g}')
+        raise ValueError(f'`score` must be finite and differ between tasks to be cut into levels, {score} goes from '
+                         f'{v.min():g} to {v.max():g}')
     edges = np.linspace(v.min(), v.max(), whole(n, 'n', 1)+1)
     return _sign(score)*edges,np.clip(np.searchsorted(edges, v, side='right'), 1, n)
 
@@ -91,7 +97,8 @@ def correlations(
     **options:Any, # `n_boot` (2,000), `coverage`, `seed` of the intervals
 ) -> pd.DataFrame: # Columns `data, model, method, score, given, statistic, value, lo, hi, tasks`
     "Correlation of scores with accuracy over tasks: as they are, and at equal number of classes"
-    names = [scores] if isinstance(scores, str) else list(scores or dict.fromkeys(frame.metric[(frame.kind=='score')&(frame.metric!='source_accuracy')]))
+    all_scores = dict.fromkeys(frame.metric[(frame.kind=='score')&(frame.metric!='source_accuracy')])
+    names = [scores] if isinstance(scores, str) else list(scores or all_scores)
     rows = []
     for score in names:
         for group,o in score_pairs(frame, score, method).groupby(_series, sort=False):
@@ -99,15 +106,17 @@ def correlations(
             shared = pd.Series(k).duplicated(keep=False).to_numpy()
             readings = {'nothing': (x,y)}|({'same classes': (x[shared],y[shared],k[shared])} if len({*k})>1 else {})
             for given,data in readings.items():
-                free = len(np.unique(np.c_[data], axis=0))-len({*data[2:][0]} if data[2:] else [1]) # distinct tasks minus means
+                free = len(np.unique(np.c_[data], axis=0))-len({*data[2:][0]} if data[2:] else [1]) # tasks minus means
                 for name,f in ('pearson',stats.row_pearson),('spearman',stats.row_spearman):
                     def statistic(u, v, *groups, f=f): return f(*(_within(o, *groups) if groups else o for o in (u,v)))
                     e = stats.bootstrap_interval(statistic, *data, vectorized=True, interval='percentile',
                                                  **_fewer|options|({} if free>4 else {'n_boot': 0}))
-                    rows.append((*group,score,given,name,*((e.value,e.lo,e.hi) if free>1 else [math.nan]*3),len(data[0])))
+                    shown = (e.value,e.lo,e.hi) if free>1 else [math.nan]*3
+                    rows.append((*group,score,given,name,*shown,len(data[0])))
     return pd.DataFrame(rows, columns=[*_series,'score','given','statistic','value','lo','hi','tasks'])
 
-_statistics = {'weighted_kendall': stats.weighted_kendall, 'spearman': stats.spearman, 'regret@1': stats.regret_at_k, 'relative_top@1': stats.relative_top_k}
+_statistics = {'weighted_kendall': stats.weighted_kendall, 'spearman': stats.spearman, 'regret@1': stats.regret_at_k,
+               'relative_top@1': stats.relative_top_k}
 
 def selection(
     frame:pd.DataFrame, # As from `study`, of several models
@@ -121,11 +130,13 @@ def selection(
     names = [scores] if isinstance(scores, str) else list(scores or first['score'])
     method,rows = method or first['accuracy'][0],[]
     for score in names:
-        wide = score_pairs(frame, score, method).pivot(index=['data','task'], columns='model', values=['score','accuracy']).dropna()
+        wide = score_pairs(frame, score, method).pivot(index=['data','task'], columns='model',
+                                                       values=['score','accuracy']).dropna()
         models = wide['score'].shape[1]
-        if models<2 or not len(wide): raise ValueError(f'`frame` must have a task with all of two or more models, got {models} models')
+        if models<2 or not len(wide):
+            raise ValueError(f'`frame` must have a task with all of two or more models, got {models} models')
         for name,f in _statistics.items():
-            each = [f(_sign(score)*wide['score'].to_numpy()[i], wide['accuracy'].to_numpy()[i]) for i in range(len(wide))]
+            each = [f(_sign(score)*o['score'], o['accuracy']) for _,o in wide.iterrows()]
             rows.append((method,score,name,*_mean(each, options),models,len(wide)))
     return pd.DataFrame(rows, columns=['method','score','statistic','value','lo','hi','models','tasks'])
 
@@ -138,18 +149,20 @@ def convergence(
     baseline:str='from_scratch', # What it is compared with, when it has ended
     **options:Any, # `n_boot` (2,000), `coverage`, `seed` of the intervals
 ) -> pd.DataFrame: # Columns `data, model, level, epoch, tasks, value, lo, hi`
-    "Accuracy of fine-tuning after each epoch minus accuracy of training from scratch, mean over the tasks of each level"
+    "Accuracy after each epoch minus accuracy of training from scratch, mean over the tasks of each level"
     curves = frame[(frame.kind=='curve')&(frame.metric==method)]
-    if not len(curves): raise ValueError(f'`frame` must have curves over epochs of {method!r}: run it as a method of `study`')
+    if not len(curves):
+        raise ValueError(f'`frame` must have curves over epochs of {method!r}: run it as a method of `study`')
     curves,rows = curves.pivot(index=_unit, columns='epoch', values='value'),[]
     for (data,model,_),o in score_pairs(frame, score, baseline).groupby(_series, sort=False):
         gains = curves.reindex(pd.MultiIndex.from_frame(o[_unit])).sub(o.accuracy.to_numpy(), axis=0)
         _,at = _cut(o, score, n)
         for i in range(1, n+1):
-            for epoch,gain in gains[at==i].items(): rows.append((data,model,i,int(epoch),gain.count(),*_mean(gain.dropna(), options)))
+            for epoch,gain in gains[at==i].items():
+                rows.append((data,model,i,int(epoch),gain.count(),*_mean(gain.dropna(), options)))
     return pd.DataFrame(rows, columns=['data','model','level','epoch','tasks','value','lo','hi'])
 
-# %% ../../nbs/experiments/06_analysis.ipynb #f3c9398e
+# %% ../../nbs/experiments/06_analysis.ipynb #1671f31d
 def _named_series(frame):
     "Label and rows of each model and method, labelled by what differs"
     differ = [k for k in _series if frame[k].nunique()>1]
@@ -168,7 +181,8 @@ def plot_correlation(
     ax,pairs = axes(ax),score_pairs(frame, score, method)
     alone = pairs.groupby(_series).ngroups==1
     for look,label,o in _named_series(pairs):
-        points = ax.scatter(o.score, o.accuracy, s=26, alpha=.85, lw=.4, edgecolors='k', **({'c': o.n_classes} if alone else look),
+        points = ax.scatter(o.score, o.accuracy, s=26, alpha=.85, lw=.4, edgecolors='k',
+                            **({'c': o.n_classes} if alone else look),
                             label=f'{label} r = {stats.pearson(o.score, o.accuracy):.2f}')
     if alone: ax.figure.colorbar(points, ax=ax, label='classes of the task')
     ax.set(xlabel=score, ylabel='test accuracy')
@@ -185,7 +199,8 @@ def plot_levels(
 ) -> Any: # Axes with a line per model and method, with intervals
     "Mean accuracy of the tasks in each transferability level"
     ax,d = axes(ax),levels(frame, score, n, **options)
-    for look,label,o in _named_series(d): ax.errorbar(o.level, o.value, _errors(o), ms=5, capsize=3, lw=1, label=label, **look)
+    for look,label,o in _named_series(d):
+        ax.errorbar(o.level, o.value, _errors(o), ms=5, capsize=3, lw=1, label=label, **look)
     ax.set(xticks=range(1, n+1), xlabel=f'level of {score}', ylabel='test accuracy')
     ax.legend(frameon=False, fontsize=8)
     return ax
@@ -218,7 +233,8 @@ def plot_selection(
 ) -> Any: # Axes with a point per score, the best on top
     "How well each score chooses among source models, with intervals"
     d = selection(frame, scores, **options)
-    d = d[d.statistic==one_of(statistic, 'statistic', [*_statistics])].sort_values('value', ascending=statistic!='regret@1')
+    d = d[d.statistic==one_of(statistic, 'statistic', [*_statistics])]
+    d = d.sort_values('value', ascending=statistic!='regret@1')
     ax = axes(ax)
     ax.errorbar(d.value, d.score, xerr=_errors(d), fmt='o', ms=5, capsize=3, lw=1)
     ax.axvline(0, color='.5', lw=1, ls=':')

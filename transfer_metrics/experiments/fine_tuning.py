@@ -7,7 +7,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/experiments/fine_tunin
 # %% auto #0
 __all__ = ['Coded', 'batch_of', 'with_new_head', 'reset_weights', 'accuracy_on', 'fine_tune', 'from_scratch']
 
-# %% ../../nbs/experiments/03_fine_tuning.ipynb #c86efffc
+# %% ../../nbs/experiments/03_fine_tuning.ipynb #ec579b0f
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -24,9 +24,10 @@ from ..arrays import as_labels, number, whole
 from ..data import Samples
 from ..features import Reader, find_head
 from ..outputs import frozen
-from .retrain_head import Transferred, in_classes
+from .retrain_head import Transferred
+from .tasks import in_classes
 
-# %% ../../nbs/experiments/03_fine_tuning.ipynb #df92930c
+# %% ../../nbs/experiments/03_fine_tuning.ipynb #89f8ab64
 class Coded(NamedTuple):
     "Labelled samples with class codes"
     samples:Samples # inputs by position
@@ -44,7 +45,7 @@ class Coded(NamedTuple):
         y = samples.labels()
         if y is None: raise ValueError(f'`{name}` must have labels: (images, labels) or a labelled data set')
         codes,own = as_labels(y, name=f'{name} labels')
-        return cls(samples, codes, own) if classes is None else cls(samples, in_classes(y, classes), classes)
+        return cls(samples, codes, own) if classes is None else cls(samples, in_classes(y, classes.tolist()), classes)
 
 def batch_of(
     samples:Samples, # Inputs by position
@@ -71,7 +72,8 @@ def with_new_head(
     like = dict(device=next(old.parameters()).device, dtype=next(old.parameters()).dtype)
     if hasattr(old, 'in_features'): new = nn.Linear(old.in_features, c, **like)
     elif getattr(old, 'kernel_size', None)==(1,1): new = nn.Conv2d(old.in_channels, c, 1, **like)
-    else: raise ValueError(f'`layer` must name the linear layer that makes the logits, {name!r} is {type(old).__name__}')
+    else:
+        raise ValueError(f'`layer` must name the linear layer that makes the logits, {name!r} is {type(old).__name__}')
     if not name: return new
     parent,_,last = name.rpartition('.')
     setattr(copy.get_submodule(parent), last, new)
@@ -82,15 +84,14 @@ def reset_weights(
 ) -> None:
     "Draw all weights again, from the global generator; raises `ValueError` if a parameter belongs to no layer that can"
     for name,m in model.named_modules():
-        own = dict(m.named_parameters(recurse=False))
+        own = [k for k,_ in m.named_parameters(recurse=False)]
         reset = getattr(m, 'reset_parameters', None) or getattr(m, '_reset_parameters', None)
-        if reset:
-            for p in own.values(): p.data.fill_(torch.nan)
-            reset()
-        left = [k for k,p in own.items() if not reset or p.isnan().any()]
-        if left: raise ValueError(f'parameters {left} of {name or "the model"!r} have no `reset_parameters`: pass `init`, which draws all weights')
+        if reset: reset()
+        elif own:
+            raise ValueError(f'parameters {own} of {name or "the model"!r} have no `reset_parameters`: pass `init`, '
+                             'which draws all weights')
 
-# %% ../../nbs/experiments/03_fine_tuning.ipynb #df10049d
+# %% ../../nbs/experiments/03_fine_tuning.ipynb #62b6bcf7
 def accuracy_on(
     read:Callable, # Inputs to logits, as the first result
     model:nn.Module, # Network; it is in evaluation mode afterwards
@@ -133,13 +134,14 @@ def _train(model, train, test, reset, *, epochs, lr, batch_size, momentum, weigh
                 for i in order.tensor_split(max(min(math.ceil(n/batch_size), n//2), 1)):
                     opt.zero_grad()
                     loss = cross_entropy(read((batch_of(a.samples, i, m),None))[0], a.codes[i].to(at))
-                    if not loss.isfinite(): raise ValueError(f'epoch {e+1}: the training loss is {loss.item()}; lower `lr`, or check the images')
+                    if not loss.isfinite():
+                        raise ValueError(f'the loss is {loss.item()} in epoch {e+1}; lower `lr`, or check the images')
                     loss.backward()
                     opt.step()
                     total += loss.item()*len(i)
                 curve.append((e+1,total/n,accuracy_on(read, m, b)))
-    return Transferred(curve[-1][2], curve=pd.DataFrame(curve, columns=['epoch','loss','accuracy']), seconds=time.perf_counter()-start,
-                       n=n, n_classes=len(a.classes), model=m.eval())
+    return Transferred(curve[-1][2], curve=pd.DataFrame(curve, columns=['epoch','loss','accuracy']),
+                       seconds=time.perf_counter()-start, n=n, n_classes=len(a.classes), model=m.eval())
 
 def fine_tune(
     model:nn.Module, # Pretrained classifier; a copy is trained
@@ -166,8 +168,8 @@ def fine_tune(
     >>> float(fine_tune(nn.Linear(1, 2), (x, y), (x, y), lr=1., progress=False))
     1.0
     """
-    return _train(model, train, test, None, epochs=epochs, lr=lr, batch_size=batch_size, momentum=momentum, weight_decay=weight_decay,
-                  layer=layer, seed=seed, device=device, progress=progress)
+    return _train(model, train, test, None, epochs=epochs, lr=lr, batch_size=batch_size, momentum=momentum,
+                  weight_decay=weight_decay, layer=layer, seed=seed, device=device, progress=progress)
 
 @delegates(fine_tune)
 def from_scratch(

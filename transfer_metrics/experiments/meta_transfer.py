@@ -1,4 +1,4 @@
-"""A network that turns a handful of examples into a classifier without training (CNAPs: Requeima et al. 2019; Simple CNAPs: Bateni et al. 2020)
+"""A network that turns a handful of examples into a classifier without training (Requeima et al. 2019; Bateni et al. 2020)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/experiments/meta_transfer.html.md"""
 
@@ -7,7 +7,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/experiments/meta_trans
 # %% auto #0
 __all__ = ['mahalanobis_head', 'Adapted', 'CNAPs', 'meta_transfer']
 
-# %% ../../nbs/experiments/04_meta_transfer.ipynb #87b0cc61
+# %% ../../nbs/experiments/04_meta_transfer.ipynb #c5bab587
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,11 +23,11 @@ from ..arrays import number, whole
 from ..data import Samples
 from .fine_tuning import Coded, accuracy_on, batch_of
 from .retrain_head import Transferred
-from .tasks import check_episodes, class_positions, draw_episode, generator
+from .tasks import episodes, generator
 from ..features import call, find_head, pool
 from ..outputs import frozen
 
-# %% ../../nbs/experiments/04_meta_transfer.ipynb #533e82e7
+# %% ../../nbs/experiments/04_meta_transfer.ipynb #38a71404
 def mahalanobis_head(
     x:Tensor, # Support features, shape `[n, d]`
     y:Tensor, # Class codes, shape `[n]`
@@ -43,7 +43,8 @@ def mahalanobis_head(
     share = (n/(n+1))[:,None,None]
     Q = share*own+(1-share)*covariance(x-x.mean(0))+ridge*torch.eye(x.shape[1]).to(x)
     L = torch.linalg.cholesky(Q)
-    def logits(t): return -torch.linalg.solve_triangular(L, (t.double()-means[:,None]).mT, upper=False).square().sum(1).mT/2
+    def logits(t):
+        return -torch.linalg.solve_triangular(L, (t.double()-means[:,None]).mT, upper=False).square().sum(1).mT/2
     return logits
 
 def _statistics(x):
@@ -74,7 +75,7 @@ class CNAPs(nn.Module):
         model:nn.Module, # Pretrained classifier; it is copied
         example:Any, # One or more images, as of `Samples.of`
         *,
-        layers:Sequence[str]|None=None, # Layers to put FiLM after; `None`: each `BatchNorm`, or without those each convolution
+        layers:Sequence[str]|None=None, # Layers to put FiLM after; `None`: each `BatchNorm`, or each convolution
         ridge:float=1., # $\rho$ of the head
         hidden:int=64, # Hidden units of both small networks
         size:int=32, # Length of $z$
@@ -91,14 +92,16 @@ class CNAPs(nn.Module):
             found = [k for k,m in named.items() if kind in {o.__name__ for o in type(m).__mro__}]
             if layers is None and found: layers = found
         unknown = [k for k in layers or () if k not in named]
-        if layers is None or unknown: raise ValueError(f'`layers` must name modules of the model to put FiLM after, got {unknown or layers}')
+        if layers is None or unknown:
+            raise ValueError(f'`layers` must name modules of the model to put FiLM after, got {unknown or layers}')
         self.layers,self.channels = list(layers),[]
         with torch.no_grad(): _,statistics = self._run(x)
         with torch.random.fork_rng([]):
             torch.manual_seed(seed)
             def mlp(*sizes): return nn.Linear(*sizes[:2]),nn.ReLU(),nn.Linear(*sizes[1:])
             e = statistics.shape[1] # standardised by what is usual in the source data
-            self.encoder = nn.Sequential(nn.BatchNorm1d(e, affine=False, momentum=None), nn.Hardtanh(-5, 5), *mlp(e, hidden, size))
+            self.encoder = nn.Sequential(nn.BatchNorm1d(e, affine=False, momentum=None), nn.Hardtanh(-5, 5),
+                                         *mlp(e, hidden, size))
             self.generator = nn.Sequential(*mlp(size, hidden, 2*sum(self.channels))) if self.layers else None
         for p in self.generator[-1].parameters() if self.layers else (): nn.init.zeros_(p)
         self.to(next(self.backbone.parameters()))
@@ -141,7 +144,7 @@ class CNAPs(nn.Module):
         "How a support set adapts the backbone"
         with torch.no_grad(): _,s = self._run(x)
         parts = self.generator(self.encoder(s).mean(0).relu()).split([2*c for c in self.channels])
-        return {k: (1+p[:len(p)//2],p[len(p)//2:]) for k,p in zip(self.layers, parts)}
+        return {k: (1+p[:len(p)//2],p[len(p)//2:]) for k,p in zip(self.layers, parts, strict=True)}
 
     def adapt(self,
         support:Any, # Labelled images to learn from, as of `Samples.of`
@@ -153,7 +156,8 @@ class CNAPs(nn.Module):
         with torch.no_grad():
             how = self.modulation(x) if self.layers else {}
             f = self.features(x, how)
-            if not f.isfinite().all(): raise ValueError('the features of `support` must be finite, got NaN or infinity; check the images')
+            if not f.isfinite().all():
+                raise ValueError('the features of `support` must be finite, got NaN or infinity; check the images')
             return Adapted(self, how, mahalanobis_head(f, s.codes.to(f.device), len(s.classes), self.ridge), s.classes)
 
     def episode_loss(self,
@@ -175,29 +179,28 @@ class CNAPs(nn.Module):
         per_class:int|tuple=(1,10), # Support samples of each class, or fewest and most
         queries:int=10, # Query samples of each class
         lr:float=3e-3, # Largest learning rate of Adam; it falls to 0 along a cosine
-        seed:int=0, # Episode `i` depends on `seed` and `i`
+        seed:int=0, # Of the episodes
         progress:bool=True, # Show a progress bar
     ) -> pd.DataFrame: # Columns `episode, loss, accuracy`: on the queries, before the step
         "Train encoder and generator on episodes; the backbone does not change"
         if not self.layers: raise ValueError('`layers` must not be empty: without FiLM there is nothing to train')
         sources = [Coded.of(o, 'data') for o in (data if isinstance(data, list) else [data])]
-        groups = [class_positions(s.codes) for s in sources]
-        sizes = [check_episodes(g, classes, per_class, queries) for g in groups]
-        n = whole(n_episodes, 'n_episodes', 1)
+        n,rng = whole(n_episodes, 'n_episodes', 1),generator(seed)
+        which = rng.integers(len(sources), size=n)
+        drawn = [iter(episodes(s.codes, max(int((which==j).sum()), 1), classes=classes, per_class=per_class,
+                               queries=queries, seed=[seed,j])) for j,s in enumerate(sources)]
         if not self.encoder[0].num_batches_tracked: # which statistics are usual
-            rng = generator(seed, 2**31)
             some = [batch_of(s.samples, np.sort(rng.permutation(len(s.codes))[:256]), self.backbone) for s in sources]
             with torch.no_grad(): self.encoder[0].train()(torch.cat([self._run(x)[1] for x in some]))
             self.train(self.training)
         params = [*self.encoder.parameters(),*self.generator.parameters()]
         opt,rows = torch.optim.Adam(params, lr),[]
-        for i in tqdm(range(n), desc='episodes', disable=not progress):
+        for i,j in enumerate(tqdm(which, desc='episodes', disable=not progress)):
             opt.param_groups[0]['lr'] = lr*(1+math.cos(math.pi*i/n))/2
-            rng = generator(seed, i)
-            j = rng.integers(len(sources))
             opt.zero_grad()
-            loss,accuracy = self.episode_loss(sources[j], draw_episode(groups[j], *sizes[j], rng))
-            if not loss.isfinite(): raise ValueError('the loss must be finite, got NaN or infinity; lower `lr`, or check the images')
+            loss,accuracy = self.episode_loss(sources[j], next(drawn[j]))
+            if not loss.isfinite():
+                raise ValueError('the loss must be finite, got NaN or infinity; lower `lr`, or check the images')
             loss.backward()
             nn.utils.clip_grad_norm_(params, 1.)
             opt.step()

@@ -30,28 +30,32 @@ from ..registry import Metric, registry, resolve_all, result_frame
 from ..store import Rows, key_of
 from ..transferability.h_score import h_score
 
-# %% ../../nbs/experiments/05_study.ipynb #643f2eac
-methods_by_name = dict(retrain_head=retrain_head, fine_tune=fine_tune, from_scratch=from_scratch, meta_transfer=meta_transfer)
+# %% ../../nbs/experiments/05_study.ipynb #dc9414ee
+methods_by_name = dict(retrain_head=retrain_head, fine_tune=fine_tune, from_scratch=from_scratch,
+                       meta_transfer=meta_transfer)
 
 class _Source:
     "A source model, or its outputs, and the data that it is transferred to"
     def __init__(self, name, given, data, test, options):
         self.name,self.data,self.test,self.options,self.outs = name,data,test,options,None
-        parts = [Outputs.load(o) if isinstance(o, Path) else o for o in (given if isinstance(given, (tuple,list)) else [given])]
-        if all(isinstance(o, Outputs) for o in parts):
-            self.model,self.outs = None,[*parts,None][:2]
+        given = given if isinstance(given, (tuple,list)) else (given,)
+        if all(isinstance(o, Outputs) for o in given):
+            self.model,self.outs = None,[*given,None][:2]
             self.labels,self.test_labels = (o and o.labels for o in self.outs)
             self.key = key_of(*(o and o.arrays() for o in self.outs))
             return
-        self.model = load(given) if isinstance(given, str) else given
-        if len(parts)>1 or data is None: raise ValueError(f'`data` must be given for the model {name!r}; `Outputs` need none')
+        self.model = load(given[0]) if isinstance(given[0], str) else given[0]
+        if len(given)>1 or data is None:
+            raise ValueError(f'`data` must be given for the model {name!r}; `Outputs` need none')
         self.labels,self.test_labels = labels_of(data),None if test is None else labels_of(test)
         self.key = key_of(self.model, Samples.of(data), None if test is None else Samples.of(test))
 
     def outputs(self):
         "On the data and, if there is one, on the test set"
         if self.outs is None:
-            try: self.outs = [o if o is None else outputs(self.model, o, desc=self.name, **self.options) for o in (self.data,self.test)]
+            try:
+                self.outs = [o if o is None else outputs(self.model, o, desc=self.name, **self.options)
+                             for o in (self.data,self.test)]
             except Exception as e: self.outs = e
         if isinstance(self.outs, Exception): raise self.outs
         return self.outs
@@ -62,7 +66,8 @@ def _facts(task, source):
     except (ValueError,IndexError) as e: raise ValueError(f'`tasks`: {task.name} does not fit the data: {e}') from None
     sizes = np.bincount(train, minlength=task.n_classes)
     share = sizes[sizes>0]/sizes.sum()
-    return dict(task=task.name, n_classes=task.n_classes, n=task.n, entropy=float(-share@np.log(share)), chance=float((test==sizes.argmax()).mean()))
+    return dict(task=task.name, n_classes=task.n_classes, n=task.n, entropy=float(-share@np.log(share)),
+                chance=float((test==sizes.argmax()).mean()))
 
 def _transfer(source, task, f, options):
     "Rows `(kind, epoch, value, seconds, warning)` of one method on one task"
@@ -77,21 +82,21 @@ def _transfer(source, task, f, options):
     if not 0<=float(result)<=1: raise ValueError(f'an accuracy must be in [0, 1], got {float(result)}')
     curve = getattr(result, 'curve', None)
     epochs = () if curve is None else curve[['epoch','accuracy']].itertuples(index=False)
-    return [*(('curve',int(e),float(a),None,'') for e,a in epochs),('accuracy',0,float(result),time.perf_counter()-start,'')]
+    seconds = time.perf_counter()-start
+    return [*(('curve',int(e),float(a),None,'') for e,a in epochs),('accuracy',0,float(result),seconds,'')]
 
 def study(
     experiment:str, # Name of the experiment, in the column `data`
-    sources:Mapping[str,Any], # Models by name (or names as of `load`); or `Outputs`, or paths of such, in pairs with a test set
+    sources:Mapping[str,Any], # Models by name, or names as of `load`; or `Outputs`, in pairs with a test set
     data:Any=None, # Labelled data as of `Samples.of`, or such data by source; not needed for `Outputs`
     tasks:Sequence[Task]=(), # As from `random_tasks` of the labels of `data`
     *,
     test:Any=None, # The test set, like `data`, if the tasks have a separate one
-    methods:Any=('retrain_head',), # Names, functions `(model, train, test)` that return an accuracy, or `{name: method}`
+    methods:Any=('retrain_head',), # Names, functions `(model, train, test) -> accuracy`, or `{name: method}`
     metrics:Any=None, # As in `score_models`; `None`: leep, nce, h_score with shrinkage, logme
     source_accuracy:Mapping[str,float]|None=None, # Accuracy of each source on its own task, added as a score
     options:Mapping[str,Mapping]|None=None, # Keyword arguments of methods, by name of the method
     store:str|Path|None=None, # File to keep results in, and to take known ones from
-    resume:bool=True, # `False`: compute everything again
     device:Any=None, # Where models run; `None`: where they are
     batch_size:int=256, # Samples in a forward pass
     progress:bool=True, # Show a progress bar
@@ -100,7 +105,7 @@ def study(
 
     The experiments of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462). What fails has a row that says why.
 
-    Raises `ValueError` before anything is computed if sources, data and tasks do not fit, or a method or metric is unknown.
+    Raises `ValueError` before anything is computed if sources, data, tasks, methods and metrics do not fit.
 
     >>> from transfer_metrics.experiments.tasks import random_tasks
     >>> labels = ['cat', 'dog']*10
@@ -109,28 +114,37 @@ def study(
     >>> frame[['model', 'task', 'kind', 'metric']].values.tolist()
     [['a model', 'task 0', 'score', 'leep'], ['a model', 'task 0', 'accuracy', 'retrain_head']]
     """
-    if metrics is None: metrics = {k: k for k in ('leep','nce','logme')}|{'h_score': partial(h_score, shrinkage='ledoit_wolf')}
+    if metrics is None:
+        metrics = {k: k for k in ('leep','nce','logme')}|{'h_score': partial(h_score, shrinkage='ledoit_wolf')}
     scores = resolve_all(metrics, registry('transferability'))
     ms = resolve_all(methods, {k: Metric(k, f) for k,f in methods_by_name.items()})
     own = {k: how|dict((options or {}).get(k, {})) for k,(_,how) in ms.items()}
-    if (options or {}).keys()-ms: raise ValueError(f'`options` must be by name of a method, {", ".join(ms)}, got {", ".join(options)}')
-    if scores.keys()&ms: raise ValueError(f'`methods` and `metrics` must have different names, got {", ".join(scores.keys()&ms)} in both')
-    if not isinstance(sources, Mapping) or not sources: raise ValueError('`sources` must be models by name, {name: model}')
+    if (options or {}).keys()-ms:
+        raise ValueError(f'`options` must be by name of a method, {", ".join(ms)}, got {", ".join(options)}')
+    if scores.keys()&ms:
+        raise ValueError(f'`methods` and `metrics` must have different names, got '
+                         f'{", ".join(scores.keys()&ms)} in both')
+    if not isinstance(sources, Mapping) or not sources:
+        raise ValueError('`sources` must be models by name, {name: model}')
     def part(o, k): return o[k] if isinstance(o, Mapping) else o
     run = dict(device=device, batch_size=batch_size, progress=progress)
     made = [_Source(k, o, part(data, k), part(test, k), run) for k,o in sources.items()]
     needs = [k for k,(m,_) in ms.items() if m.f is not retrain_head]
     for s in made:
-        if needs and s.model is None: raise ValueError(f'the method {needs[0]!r} needs a model, but the source {s.name!r} is `Outputs`')
+        if needs and s.model is None:
+            raise ValueError(f'the method {needs[0]!r} needs a model, but the source {s.name!r} is `Outputs`')
         if not (np.array_equal(s.labels, made[0].labels) and np.array_equal(s.test_labels, made[0].test_labels)):
-            raise ValueError(f'`sources` must have the same samples in the same order, {s.name!r} has other labels than {made[0].name!r}')
+            raise ValueError(f'`sources` must have the same samples in the same order, {s.name!r} has other labels '
+                             f'than {made[0].name!r}')
     facts = [_facts(t, made[0]) for t in tasks]
-    if not facts or len({t.name for t in tasks})<len(facts): raise ValueError(f'`tasks` must be tasks with different names, got {len(facts)}')
-    done,rows = Rows(store, resume=resume),[]
-    with tqdm(total=len(made)*len(facts)*(len(scores)+len(ms)), desc=experiment, unit='result', disable=not progress) as bar:
-        for s,(task,fact) in product(made, list(zip(tasks, facts))):
+    if not facts or len({t.name for t in tasks})<len(facts):
+        raise ValueError(f'`tasks` must be tasks with different names, got {len(facts)}')
+    done,rows = Rows(store),[]
+    with tqdm(total=len(made)*len(facts)*(len(scores)+len(ms)), desc=experiment, unit='result',
+              disable=not progress) as bar:
+        for s,(task,fact) in product(made, list(zip(tasks, facts, strict=True))):
             base = key_of(s.key, task.classes, task.train, task.test, task.separate)
-            keys = {k: key_of(base, m.f, how) for k,(m,how) in scores.items()}|{k: key_of(base, m.f, own[k]) for k,(m,_) in ms.items()}
+            keys = {k: key_of(base, m.f, own[k] if k in ms else how) for k,(m,how) in (scores|ms).items()}
             errors = {}
             if missing := {k: partial(m.f, **how) for k,(m,how) in scores.items() if keys[k] not in done}:
                 try: found = score_models({s.name: s.outputs()[0][task.train]}, metrics=missing, progress=False)
@@ -146,11 +160,13 @@ def study(
                 except Exception as e: errors[k] = f'{type(e).__name__}: {e}'
                 bar.update()
             told = source_accuracy and source_accuracy.get(s.name)
-            results = [(k, done.get(key, [('score' if k in scores else 'accuracy',0,np.nan,np.nan,'')])) for k,key in keys.items()]
+            results = [(k, done.get(key, [('score' if k in scores else 'accuracy',0,np.nan,np.nan,'')]))
+                       for k,key in keys.items()]
             if told is not None: results.insert(len(scores), ('source_accuracy',[('score',0,told,0.,'')]))
             for k,several in results:
                 for kind,epoch,value,seconds,warning in several:
-                    rows.append(fact|dict(model=s.name, data=experiment, metric=k, kind=kind, epoch=epoch, value=value, seconds=seconds,
-                                          unit=scores[k][0].unit if k in scores else 'accuracy', error=errors.get(k, ''), warning=warning))
+                    rows.append(fact|dict(model=s.name, data=experiment, metric=k, kind=kind, epoch=epoch, value=value,
+                                          seconds=seconds, unit=scores[k][0].unit if k in scores else 'accuracy',
+                                          error=errors.get(k, ''), warning=warning))
             if task is tasks[-1] and s.model is not None: s.outs = None # memory
     return result_frame(rows, ('task','kind','epoch','n_classes','entropy','chance'))

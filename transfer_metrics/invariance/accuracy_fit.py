@@ -8,10 +8,8 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/accuracy_fi
 __all__ = ['FitScore', 'AccuracyFit', 'fit_scores', 'line_estimates', 'plot_fit']
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #721d85bc
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, NamedTuple
-import math
 import numpy as np
 import pandas as pd
 import torch
@@ -21,7 +19,7 @@ from ..plots import axes as axes_of, meaning, style
 from ..registry import result_frame
 from ..stats import Estimate, aligned, bootstrap_interval, row_kendall, row_spearman, t_interval
 
-# %% ../../nbs/invariance/12_accuracy_fit.ipynb #75c5617b
+# %% ../../nbs/invariance/12_accuracy_fit.ipynb #843cef66
 class FitScore(NamedTuple):
     "How well a line predicts the accuracy of image sets, each with an interval over the sets"
     r2: Estimate # 1 is perfect; below 0 is worse than the mean accuracy
@@ -56,25 +54,31 @@ class AccuracyFit:
     def __init__(self,
         *,
         axes:str='linear', # 'linear', 'probit' (of metric and accuracy), or 'probit_accuracy'
-        clip:float=0., # On probit axes, move values to this distance from 0 and 1; 0: raise an error for 0 and 1
+        clip:float=0., # On probit axes, move values to this distance from 0 and 1; 0: refuse 0 and 1
         n_boot:int=2000, # Resamples of the image sets; 0: no intervals
         coverage:float=.95, # Nominal coverage of intervals
         seed:int=0, # Of the resamples
     ):
-        self.axes,self.clip = one_of(axes, 'axes', ('linear','probit','probit_accuracy')),number(clip, 'clip', 0, .5, '[)')
+        self.axes,self.clip = one_of(axes, 'axes', ('linear','probit','probit_accuracy')),number(clip, 'clip', 0, .5,
+            '[)')
         self.n_boot,self.coverage,self.seed = n_boot,number(coverage, 'coverage', 0, 1, '()'),seed
 
     def __repr__(self):
         if not hasattr(self, 'slope'): return f'AccuracyFit(axes={self.axes!r})'
         y,x = 'accuracy' if self.axes=='linear' else 'probit(accuracy)','probit(metric)' if self.axes=='probit' else 'metric'
-        return f'AccuracyFit(axes={self.axes!r}): {y} = {self.intercept:.4g} {"-" if self.slope<0 else "+"} {abs(self.slope):.4g} {x}, {len(self.metric)} sets'
+        sign = '-' if self.slope<0 else '+'
+        return (f'AccuracyFit(axes={self.axes!r}): {y} = {self.intercept:.4g} {sign} {abs(self.slope):.4g} {x}, '
+                f'{len(self.metric)} sets')
 
     def _axis(self, v, name):
-        "Values on the axes of the line"
+        "Values as the line takes them"
         if self.axes=='linear' or name=='metric' and self.axes!='probit': return v
-        if not ((v>=0)&(v<=1)).all(): raise ValueError(f"`{name}` must be in [0, 1] for axes={self.axes!r}, got {v.min():g} to {v.max():g}; choose other axes")
+        if not ((v>=0)&(v<=1)).all():
+            raise ValueError(f"`{name}` must be in [0, 1] for axes={self.axes!r}, got {v.min():g} to {v.max():g}; "
+                             "choose other axes")
         v = v.clip(self.clip, 1-self.clip) if self.clip else v
-        if not ((v>0)&(v<1)).all(): raise ValueError(f'`{name}` must not be 0 or 1 on a probit axis; pass clip=, such as half an image: clip=0.5/n')
+        if not ((v>0)&(v<1)).all():
+            raise ValueError(f'`{name}` must not be 0 or 1 on a probit axis; pass clip=, such as half an image: clip=0.5/n')
         return ndtri(v)
 
     def _accuracy(self, v): return np.clip(v if self.axes=='linear' else ndtr(v), 0, 1)
@@ -83,17 +87,24 @@ class AccuracyFit:
         "Metric and accuracy of the same sets, checked"
         _,(x,y) = aligned(metric=metric, accuracy=accuracy)
         for k,v in (('metric',x),('accuracy',y)):
-            if v.ndim>1 or not np.isfinite(v).all(): raise ValueError(f'`{k}` must be one finite number per image set, shape [m], got {v[~np.isfinite(v)][:1] if v.ndim<2 else v.shape}')
-        if not ((y>=0)&(y<=1)).all(): raise ValueError(f'`accuracy` must be in [0, 1], got {y.min():g} to {y.max():g}; divide percentages by 100')
-        if len(x)<least: raise ValueError(f'`metric` and `accuracy` must be known for at least {least} sets, got {len(x)}')
+            if v.ndim>1 or not np.isfinite(v).all():
+                raise ValueError(f'`{k}` must be one finite number per image set, shape [m], got '
+                                 f'{v[~np.isfinite(v)][:1] if v.ndim<2 else v.shape}')
+        if not ((y>=0)&(y<=1)).all():
+            raise ValueError(f'`accuracy` must be in [0, 1], got {y.min():g} to {y.max():g}; divide percentages by 100')
+        if len(x)<least:
+            raise ValueError(f'`metric` and `accuracy` must be known for at least {least} sets, got {len(x)}')
         return x,y
 
     def _at(self, metric):
-        "Values of the metric on new sets, on the axes of the line, and a function to their type"
-        if not hasattr(self, 'slope'): raise ValueError('the line is not fitted yet: call fit(metric, accuracy) first')
+        "Values of the metric on new sets, as the line takes them, and a function to their type"
+        if not hasattr(self, 'slope'): raise ValueError('the line is not fitted yet: fit(metric, accuracy) comes first')
         x = as_tensor(metric, 'metric').cpu().double().numpy()
         if not np.isfinite(x).all(): raise ValueError('`metric` must be finite')
-        return self._axis(x, 'metric'),lambda v: float(v) if np.ndim(v)==0 else v if isinstance(metric, (list,tuple)) else like(torch.from_numpy(v), metric)
+        def of_type(v):
+            if np.ndim(v)==0: return float(v)
+            return v if isinstance(metric, (list,tuple)) else like(torch.from_numpy(v), metric)
+        return self._axis(x, 'metric'),of_type
 
     def fit(self,
         metric:ArrayLike, # Metric on each image set, shape `[m]`
@@ -121,7 +132,8 @@ class AccuracyFit:
         u,v = self._axis(self.metric, 'metric'),self._axis(self.accuracy, 'accuracy')
         m,spread = len(u),((u-u.mean())**2).sum()
         variance = ((v-self.intercept-self.slope*u)**2).sum()/max(m-2, 1)
-        lo,hi = t_interval(self.intercept+self.slope*x, np.sqrt(variance*(1+1/m+(x-u.mean())**2/spread)), m-2, coverage=self.coverage)
+        lo,hi = t_interval(self.intercept+self.slope*x, np.sqrt(variance*(1+1/m+(x-u.mean())**2/spread)), m-2,
+                           coverage=self.coverage)
         outside = (self.axes=='linear')&((hi<-1e-9)|(lo>1+1e-9))
         return tuple(of_type(np.where(outside, np.nan, self._accuracy(o))) for o in (lo,hi))
 
@@ -134,45 +146,54 @@ class AccuracyFit:
         x,y = (self.metric,self.accuracy) if inside else self._sets(metric, accuracy, 2)
         def at(x, y):
             u = self._axis(x, 'metric')
-            slope,intercept = _line(u, self._axis(y, 'accuracy')) if inside else (np.float64(self.slope),np.float64(self.intercept))
+            slope,intercept = _line(u, self._axis(y, 'accuracy')) if inside else (np.float64(self.slope),
+                                                                                  np.float64(self.intercept))
             return self._accuracy(intercept[...,None]+slope[...,None]*u)
         run = dict(n_boot=self.n_boot, coverage=self.coverage, seed=self.seed, vectorized=True)
-        errors = {k: bootstrap_interval(lambda x,y,k=k: _error(k, at(x, y), y), x, y, **run) for k in ('r2','rmse','mae')}
-        return FitScore(**errors, **{k: bootstrap_interval(f, x, y, interval='percentile', **run) for k,f in (('spearman',row_spearman),('kendall',row_kendall))})
+        errors = {k: bootstrap_interval(lambda x,y,k=k: _error(k, at(x, y), y), x, y, **run)
+                  for k in ('r2','rmse','mae')}
+        return FitScore(**errors, **{k: bootstrap_interval(f, x, y, interval='percentile', **run) for k,
+                                     f in (('spearman',row_spearman),('kendall',row_kendall))})
 
-# %% ../../nbs/invariance/12_accuracy_fit.ipynb #0a80291b
+# %% ../../nbs/invariance/12_accuracy_fit.ipynb #5961f6a9
 def _pairs(frame, inside):
     "By model and metric: name, metric value, accuracy of each set, and whether it is inside"
     columns(frame, ('model','data','metric','value'))
-    chosen = frame.data.str.startswith(inside) if isinstance(inside, str) else frame.data.isin(list(getattr(inside, 'names', inside)))
-    if not chosen.any(): raise ValueError(f'`inside` must name sets of `frame`, such as {frame.data.iloc[0]!r}, got {inside!r}')
-    if 'accuracy' not in set(frame.metric): raise ValueError('`frame` must have accuracy among its metrics: evaluate sets with labels')
+    if isinstance(inside, str): chosen = frame.data.str.startswith(inside)
+    else: chosen = frame.data.isin(list(getattr(inside, 'names', inside)))
+    if not chosen.any():
+        raise ValueError(f'`inside` must name sets of `frame`, such as {frame.data.iloc[0]!r}, got {inside!r}')
+    if 'accuracy' not in set(frame.metric):
+        raise ValueError('`frame` must have accuracy among its metrics: evaluate sets with labels')
     accuracy = frame[frame.metric=='accuracy'].set_index(['model','data']).value
-    others = frame.assign(inside=chosen, accuracy=accuracy.reindex(pd.MultiIndex.from_frame(frame[['model','data']])).to_numpy())
+    others = frame.assign(inside=chosen, accuracy=accuracy.reindex(pd.MultiIndex.from_frame(frame[['model',
+                                                                                                   'data']])).to_numpy())
     return others[(others.metric!='accuracy')&others.value.notna()].groupby(['model','metric'], sort=False)
 
 def fit_scores(
     frame:pd.DataFrame, # Columns `model, data, metric, value`, with accuracy among the metrics, as from `evaluate`
-    inside:Any='interior', # Sets to which lines are fitted: a `Domain`, names, or the beginning of the names
+    inside:Any='interior', # Sets that lines are fitted to: a `Domain`, names, or how names begin
     **options, # Of `AccuracyFit`
 ) -> pd.DataFrame: # Columns `model, metric, sets` ('inside' or 'outside'), `score` (of `FitScore`), `value, lo, hi, n`
-    "How well a line from each metric to accuracy predicts, on the fitted sets and on all others"
+    "How well a line from each metric to accuracy predicts, on the sets that it was fitted to and on all others"
     rows = []
     for (model,metric),o in _pairs(frame, inside):
         o = o[o.accuracy.notna()]
         within,beyond = o[o.inside],o[~o.inside]
         if len(within)<3 or within.value.nunique()<2: continue
         fit = AccuracyFit(**options).fit(within.value, within.accuracy)
-        scores = {'inside': fit.score()}|({'outside': fit.score(beyond.value, beyond.accuracy)} if len(beyond)>1 else {})
-        rows += [dict(model=model, metric=metric, sets=sets, score=k, value=e.value, lo=e.lo, hi=e.hi, n=e.n) for sets,s in scores.items() for k,e in s._asdict().items()]
+        scores = {'inside': fit.score()}|({'outside': fit.score(beyond.value, beyond.accuracy)} if len(beyond)>1
+                                          else {})
+        rows += [dict(model=model, metric=metric, sets=sets, score=k, value=e.value, lo=e.lo, hi=e.hi, n=e.n) for sets,
+                 s in scores.items() for k,e in s._asdict().items()]
     return pd.DataFrame(rows, columns=['model','metric','sets','score','value','lo','hi','n'])
 
 def line_estimates(
     frame:pd.DataFrame, # As in `fit_scores`; sets outside need no accuracy
     inside:Any='interior', # As in `fit_scores`
     **options, # Of `AccuracyFit`
-) -> pd.DataFrame: # `model, data, metric, value, lo, hi`, ...: the accuracy on the line, one row per set outside
-    "Estimated accuracy of each set outside"
+) -> pd.DataFrame: # `model, data, metric, value, lo, hi`, ...: the accuracy on the line, a row per set that is not inside
+    "Accuracy of each set that no line was fitted to"
     rows = []
     for (model,metric),o in _pairs(frame, inside):
         within,beyond = o[o.inside&o.accuracy.notna()],o[~o.inside]
@@ -180,7 +201,8 @@ def line_estimates(
         fit = AccuracyFit(n_boot=0, **options).fit(within.value, within.accuracy)
         values = beyond.value.to_numpy()
         rows += [dict(model=model, data=d, metric=metric, value=v, lo=lo, hi=hi, n=n, unit='accuracy')
-                 for d,n,v,lo,hi in zip(beyond.data, beyond.get('n', [0]*len(beyond)), fit.predict(values), *fit.interval(values))]
+                 for d,n,v,lo,hi in zip(beyond.data, beyond.get('n', [0]*len(beyond)), fit.predict(values),
+                                        *fit.interval(values), strict=True)]
     return result_frame(rows)
 
 def plot_fit(
@@ -191,7 +213,8 @@ def plot_fit(
     ax:Any=None, # Matplotlib axes; `None`: new ones
 ) -> Any: # Matplotlib axes
     "Accuracy against the metric, with the line, its prediction interval, and other sets as hollow marks"
-    ax,groups,color = axes_of(ax),{k: [np.asarray(o, float) for o in v] for k,v in (outside or {}).items()},meaning['transfer']
+    ax,groups,color = axes_of(ax),{k: [np.asarray(o, float) for o in v] for k,
+                                   v in (outside or {}).items()},meaning['transfer']
     every = np.concatenate([fit.metric, *(x for x,_ in groups.values())])
     x = np.linspace(every.min(), every.max(), 100)
     ax.fill_between(x, *fit.interval(x), color=color, alpha=.15, lw=0, label=f'{100*fit.coverage:g} % for a new set')

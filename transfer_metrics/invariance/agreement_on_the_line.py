@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from ..arrays import ArrayLike, as_labels, like, one_of
 
-# %% ../../nbs/invariance/09_agreement_on_the_line.ipynb #0739a076
+# %% ../../nbs/invariance/09_agreement_on_the_line.ipynb #914fe056
 def _codes(preds, name, labels=()):
     "Predictions `[m, n]` and labels in common integer codes"
     P = np.asarray(preds.detach().cpu() if isinstance(preds, Tensor) else preds)
@@ -30,7 +30,7 @@ def agreement_on_the_line(
     target_preds:ArrayLike, # Predicted classes on unlabelled samples, shape `[m, n]`
     *,
     method:str='aline-d', # 'aline-d' (an equation per pair of models) or 'aline-s' (each model on the line)
-    bounds:tuple[float,float]=(.05, .98), # Use pairs whose agreement is strictly between these, on both sides
+    bounds:tuple[float,float]=(.05, .98), # Pairs count whose agreement is strictly between, on both sides
 ) -> ArrayLike: # Estimated accuracy of each model on the target, shape `[m]`; of frames a `Series` by model
     """Accuracy of several models without labels, ALine-S or ALine-D
 
@@ -50,29 +50,34 @@ def agreement_on_the_line(
     if not 0<=lo<hi<=1: raise ValueError(f'`bounds` must be two shares, the smaller first, got {bounds}')
     if isinstance(source_preds, pd.DataFrame) and isinstance(target_preds, pd.DataFrame):
         if differ := sorted(map(str, set(source_preds.index)^set(target_preds.index)))[:5]:
-            raise ValueError(f'`target_preds` must have the models of `source_preds`, got {differ} in only one of them')
+            raise ValueError(f'`target_preds` must have the models of `source_preds`, got {differ} in one of them only')
         target_preds = target_preds.loc[source_preds.index]
-    labels,classes = as_labels(source_labels, np.shape(source_preds)[1] if np.ndim(source_preds)==2 else None, 'source_labels')
+    labels,classes = as_labels(source_labels, np.shape(source_preds)[1] if np.ndim(source_preds)==2 else None,
+                               'source_labels')
     (S,y),(T,_) = _codes(source_preds, 'source_preds', classes[labels.numpy()]),_codes(target_preds, 'target_preds')
     m = len(S)
-    if len(T)!=m: raise ValueError(f'`target_preds` must have a row for each of the {m} models of `source_preds`, got {len(T)}')
+    if len(T)!=m:
+        raise ValueError(f'`target_preds` must have a row for each of the {m} models of `source_preds`, got {len(T)}')
     right = (S==y).mean(1)
     if (bad := (right<=0)|(right>=1)).any():
-        raise ValueError(f'`source_preds` must be neither all correct nor all wrong, got accuracy {right[bad][0]:g} of model {bad.argmax()}')
+        raise ValueError(f'`source_preds` must be neither all correct nor all wrong, got accuracy {right[bad][0]:g} of '
+                         f'model {bad.argmax()}')
     i,j = np.triu_indices(m, 1)
     agree = np.stack([np.concatenate([(P[k+1:]==P[k]).mean(1) for k in range(m-1)]) for P in (S,T)])
     ok = ((agree>lo)&(agree<hi)).all(0)
     if len({*agree[0,ok]})<2:
-        raise ValueError(f'`source_preds` and `target_preds` must have pairs of models with different agreement between {lo} and {hi}, '
+        raise ValueError(f'`source_preds` and `target_preds` must have pairs of models with different agreement '
+                         f'between {lo} and {hi}, '
                          f'got {ok.sum()} pairs; widen `bounds` or add models')
     i,j,acc,(x,z) = i[ok],j[ok],ndtri(right),ndtri(agree[:,ok])
     a,b = np.polyfit(x, z, 1)
     if method=='aline-s': return like(torch.from_numpy(ndtr(a*acc+b)), source_preds)
     G,sums = np.zeros((m,m)),np.zeros(m) # normal equations of the pairs
-    for k,l in (i,i),(j,j),(i,j),(j,i): np.add.at(G, (k,l), 1)
+    for at in (i,i),(j,j),(i,j),(j,i): np.add.at(G, at, 1)
     for k in i,j: np.add.at(sums, k, z+a*((acc[i]+acc[j])/2-x))
     if np.linalg.eigvalsh(G)[0]<1e-9*m:
         k = G.diagonal().argmin()
-        raise ValueError(f'`source_preds` have too few pairs with an agreement within `bounds`, model {k} has {G[k,k]:.0f}; widen `bounds`, leave '
+        raise ValueError(f'`source_preds` have too few pairs with an agreement within `bounds`, model {k} has '
+                         f'{G[k,k]:.0f}; widen `bounds`, leave '
                          "such models out, or use method='aline-s'")
     return like(torch.from_numpy(ndtr(np.linalg.solve(G, 2*sums))), source_preds)

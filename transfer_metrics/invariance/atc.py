@@ -7,14 +7,13 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/atc.html.md
 # %% auto #0
 __all__ = ['atc']
 
-# %% ../../nbs/invariance/06_atc.ipynb #da8f578b
-import math
+# %% ../../nbs/invariance/06_atc.ipynb #9c3ca97a
 import torch
 from ..arrays import ArrayLike, as_probs, one_of
 from ..registry import metric
 from .confidence import graded
 
-# %% ../../nbs/invariance/06_atc.ipynb #e906438b
+# %% ../../nbs/invariance/06_atc.ipynb #bfc5b8fd
 def _confidence(p, score):
     if score=='max': return p.amax(1).double()
     return -torch.special.entr(p.double().sort(1).values).sum(1) # sorted: ties do not depend on the order of the classes
@@ -41,7 +40,8 @@ def atc(
     """
     one_of(score, 'score', ('max','entropy'))
     (p,_,right),q = graded(source_probs, source_labels),as_probs(probs)
-    if p.shape[1]!=q.shape[1]: raise ValueError(f'`source_probs` and `probs` must have the same classes, got {p.shape[1]} and {q.shape[1]} columns')
+    if p.shape[1]!=q.shape[1]:
+        raise ValueError(f'`source_probs` and `probs` must have the same classes, got {p.shape[1]} and {q.shape[1]} columns')
     m = int(right.sum())
     if not m: return 0.
     s,new = _confidence(p, score).sort(descending=True).values,_confidence(q, score)

@@ -15,7 +15,7 @@ from torch import Tensor
 from ..arrays import ArrayLike, as_labels, as_probs
 from ..registry import metric
 
-# %% ../../nbs/invariance/05_confidence.ipynb #d07cfe7f
+# %% ../../nbs/invariance/05_confidence.ipynb #c34f5421
 def graded(
     source_probs:ArrayLike, # Probabilities of labelled samples, shape `[n, k]`
     source_labels:ArrayLike, # Column numbers, shape `[n]`
@@ -25,15 +25,16 @@ def graded(
     p = as_probs(source_probs, f'{name}_probs')
     k = p.shape[1]
     codes,classes = as_labels(source_labels, len(p), f'{name}_labels', of=source_probs)
-    numbers = np.asarray(classes, float) if classes.dtype.kind in 'biuf' else np.full(1, np.nan)
+    numbers = np.asarray(classes, float) if classes.dtype.kind in 'biuf' else np.full(len(classes), np.nan)
     bad = ~((numbers>=0) & (numbers<k) & (numbers%1==0))
     shifted = f'; if they count from 1, use {name}_labels-1'
     if bad.any():
-        raise ValueError(f'`{name}_labels` must be column numbers of `{name}_probs`, whole numbers from 0 to {k-1}, got {classes[bad][0]!r}'
+        raise ValueError(f'`{name}_labels` must be column numbers of `{name}_probs`, whole numbers from 0 to {k-1}, '
+                         f'got {classes[bad].tolist()[0]!r}'
                          +(shifted if set(numbers)<=set(range(1, k+1)) else ''))
     y,predicted = torch.from_numpy(numbers).long()[codes].to(p.device),p.argmax(1)
     right = predicted==y
-    if y.min()>0 and (predicted==y-1).sum()>right.sum():
+    if len(classes)>2 and y.min()>0 and (predicted==y-1).sum()>right.sum():
         raise ValueError(f'`{name}_labels` never are 0, and fit the predictions better if they count from 1{shifted}')
     return p,y,right
 
@@ -51,7 +52,8 @@ def average_confidence(
     """
     return float(as_probs(probs).amax(1).double().mean())
 
-@metric(unit='nats', range=(0, math.inf), source='[Garg et al. 2022](https://arxiv.org/abs/2201.04234)', higher_is_better=False,
+@metric(unit='nats', range=(0, math.inf), source='[Garg et al. 2022](https://arxiv.org/abs/2201.04234)',
+        higher_is_better=False,
     question='How uncertain is the model, over all its classes?',
     cost='one read of the probabilities',
     avoid='you want an accuracy; it orders data sets for one model')
@@ -84,5 +86,6 @@ def doc(
     0.75
     """
     (p,_,right),q = graded(source_probs, source_labels),as_probs(probs)
-    if p.shape[1]!=q.shape[1]: raise ValueError(f'`source_probs` and `probs` must have the same classes, got {p.shape[1]} and {q.shape[1]} columns')
+    if p.shape[1]!=q.shape[1]:
+        raise ValueError(f'`source_probs` and `probs` must have the same classes, got {p.shape[1]} and {q.shape[1]} columns')
     return float(right.double().mean())-float(p.amax(1).double().mean()-q.amax(1).double().mean())

@@ -1,4 +1,4 @@
-"""Nineteen image corruptions in five severities (Hendrycks and Dietterich 2019)
+"""Nineteen kinds of damage to images in five severities (Hendrycks and Dietterich 2019)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/corruptions.html.md"""
 
@@ -7,7 +7,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/corruptions
 # %% auto #0
 __all__ = ['corruption_names', 'corruptions', 'corrupted_domain']
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #76e69b32
+# %% ../../nbs/invariance/11_corruptions.ipynb #59be89a5
 import math
 from collections.abc import Callable, Iterable
 from io import BytesIO
@@ -15,12 +15,11 @@ from itertools import product
 from typing import Any
 import numpy as np
 import torch
-from torch import Tensor
 from torch.nn.functional import avg_pool2d, conv2d, grid_sample, interpolate, max_pool2d, pad
 from ..arrays import ArrayLike, like, number, one_of, whole
 from .image_sets import Domain, by_chunks, checked_images, grey
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #d60b95c9
+# %% ../../nbs/invariance/11_corruptions.ipynb #21263ac4
 _constants:dict[str,list] = dict(
     gaussian_noise=[.04, .06, .08, .09, .10],
     shot_noise=[500, 250, 100, 75, 50],
@@ -29,7 +28,8 @@ _constants:dict[str,list] = dict(
     glass_blur=[(.05,1,1), (.25,1,1), (.4,1,1), (.25,1,2), (.4,1,2)],
     motion_blur=[(6,1), (6,1.5), (6,2), (8,2), (9,2.5)],
     zoom_blur=[1.06, 1.11, 1.16, 1.21, 1.26],
-    snow=[(.1,.2,1,.6,8,3,.95), (.1,.2,1,.5,10,4,.9), (.15,.3,1.75,.55,10,4,.9), (.25,.3,2.25,.6,12,6,.85), (.3,.3,1.25,.65,14,12,.8)],
+    snow=[(.1,.2,1,.6,8,3,.95), (.1,.2,1,.5,10,4,.9), (.15,.3,1.75,.55,10,4,.9), (.25,.3,2.25,.6,12,6,.85),
+          (.3,.3,1.25,.65,14,12,.8)],
     frost=[(1,.2), (1,.3), (.9,.4), (.85,.4), (.75,.45)],
     fog=[(.2,3), (.5,3), (.75,2.5), (1,2), (1.5,1.75)],
     brightness=[.05, .1, .15, .2, .3],
@@ -43,18 +43,19 @@ _constants:dict[str,list] = dict(
     saturate=[(.3,0), (.1,0), (1.5,0), (2,.1), (2.5,.2)])
 corruption_names = tuple(_constants) # the fifteen of the benchmark, then its four extra ones
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #5638340d
+# %% ../../nbs/invariance/11_corruptions.ipynb #85db6460
 class _Draw:
-    "Random numbers by name, one generator each, so that they do not depend on the size of the chunks"
+    "Random numbers by name, one generator each, so that those of an image do not depend on the size of the chunks"
     def __init__(self, *seed): self.seed,self.made = seed,{}
     def rng(self, key, *seed):
         if key not in self.made: self.made[key] = np.random.default_rng([*self.seed,*seed])
         return self.made[key]
-    def normal(self, key, *shape): return torch.from_numpy(self.rng(key, len(self.made)).standard_normal(shape, np.float32))
+    def normal(self, key, *shape):
+        return torch.from_numpy(self.rng(key, len(self.made)).standard_normal(shape, np.float32))
     def uniform(self, key, *shape): return torch.from_numpy(self.rng(key, len(self.made)).random(shape, np.float32))
 
 def _padded(x, ry, rx, mode):
-    iy,ix = (torch.from_numpy(np.pad(np.arange(n), r, mode)).to(x.device) for n,r in zip(x.shape[2:], (ry,rx)))
+    iy,ix = (torch.from_numpy(np.pad(np.arange(n), r, mode)).to(x.device) for n,r in ((x.shape[2],ry),(x.shape[3],rx)))
     return x[:,:,iy][...,ix]
 
 def _filtered(x, kernel, mode):
@@ -77,7 +78,9 @@ def _zoomed(x, factor):
         return x[...,top:top+h,left:left+w]
     h,w = x.shape[2:]
     kept = [math.ceil(n/factor) for n in (h,w)]
-    return middle(interpolate(middle(x, *kept), [max(n, round(k*factor)) for n,k in zip((h,w), kept)], mode='bilinear', align_corners=True), h, w)
+    return middle(interpolate(middle(x, *kept), [max(n, round(k*factor)) for n,k in zip((h,w), kept, strict=True)],
+                              mode='bilinear',
+                              align_corners=True), h, w)
 
 def _grown(x, size): return x if x.shape[2:]==size else interpolate(x, size, mode='bilinear', align_corners=False)
 
@@ -98,10 +101,11 @@ def _streaked(x, radius, sigma, angle):
 
 def _base(x, s): return len(x),1,math.ceil(x.shape[2]/s),math.ceil(x.shape[3]/s) # a grid of about 32 x 32
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #108a0943
+# %% ../../nbs/invariance/11_corruptions.ipynb #d3b49a61
 def _gaussian_noise(x, c, draw, s): return x+c*draw.normal('noise', *x.shape).to(x)
 def _speckle_noise(x, c, draw, s): return x+x*c*draw.normal('noise', *x.shape).to(x)
-def _shot_noise(x, c, draw, s): return torch.from_numpy(draw.rng('poisson').poisson((x*c).cpu().numpy()).astype(np.float32)).to(x)/c
+def _shot_noise(x, c, draw, s):
+    return torch.from_numpy(draw.rng('poisson').poisson((x*c).cpu().numpy()).astype(np.float32)).to(x)/c
 def _impulse_noise(x, c, draw, s):
     u = draw.uniform('where', *x.shape).to(x)
     return torch.where(u<c/2, 0, torch.where(u<c, 1, x))
@@ -120,7 +124,8 @@ def _zoom_blur(x, c, draw, s):
     factors = np.arange(1, c, .01)
     return (x+sum(_zoomed(x, f) for f in factors))/(len(factors)+1)
 
-def _motion_blur(x, c, draw, s): return _streaked(x, c[0]*s, c[1]*s, torch.deg2rad(90*draw.uniform('angle', len(x))-45).to(x))
+def _motion_blur(x, c, draw, s):
+    return _streaked(x, c[0]*s, c[1]*s, torch.deg2rad(90*draw.uniform('angle', len(x))-45).to(x))
 
 def _glass_blur(x, c, draw, s):
     n,_,h,w = x.shape
@@ -191,7 +196,8 @@ def _frost(x, c, draw, s):
 def _equalized(v):
     "Histogram equalization of integers 0 to 255 in each image, as OpenCV does it"
     flat = v.flatten(1)
-    counts = torch.zeros(len(v), 256, device=v.device).scatter_add_(1, flat, torch.ones(1, 1, device=v.device).expand_as(flat))
+    counts = torch.zeros(len(v), 256, device=v.device).scatter_add_(1, flat,
+                                                                    torch.ones(1, 1, device=v.device).expand_as(flat))
     first = counts.gather(1, (counts>0).int().argmax(1, keepdim=True))
     levels = ((counts.cumsum(1)-first)*(255/(flat.shape[1]-first).clamp(min=1))).round_().clamp_(0, 255)
     return torch.where(first<flat.shape[1], levels.gather(1, flat), flat.to(levels.dtype)).view(v.shape)
@@ -221,7 +227,7 @@ def _spatter(x, c, draw, s):
     m = torch.where(m<.8, 0, m)
     return x*(1-m)+colour*m
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #7e0e3edb
+# %% ../../nbs/invariance/11_corruptions.ipynb #0a3c1aaf
 def _contrast(x, c, draw, s):
     m = x.mean((2,3), keepdim=True)
     return (x-m)*c+m
@@ -262,7 +268,7 @@ def _pixelate(x, c, draw, s):
 
 def _sampled(x, px, py, corners):
     "Images at places in pixels, mirrored at the border"
-    px,py = (2*p/max(n-1, 1)-1 if corners else (2*p+1)/n-1 for p,n in zip((px,py), (x.shape[3],x.shape[2])))
+    px,py = (2*p/max(n-1, 1)-1 if corners else (2*p+1)/n-1 for p,n in ((px,x.shape[3]),(py,x.shape[2])))
     return grid_sample(x, torch.stack([px,py], -1), padding_mode='reflection', align_corners=corners)
 
 def _elastic_transform(x, c, draw, s):
@@ -280,30 +286,33 @@ def _elastic_transform(x, c, draw, s):
 
 _functions:dict[str,Callable] = {k: globals()[f'_{k}'] for k in corruption_names}
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #c9b4500b
+# %% ../../nbs/invariance/11_corruptions.ipynb #2f3f93fe
 def corruptions(
     images:ArrayLike, # Shape `[n, c, h, w]`: `uint8`, or floating point in [0, 1]
     name:str, # One of `corruption_names`
     severity:int, # From 1 to 5
     *,
-    seed:int=0, # Random seed
+    seed:int=0, # Of the random numbers
     scale:float|None=None, # Factor on lengths in pixels; `None`: the shorter side divided by 32, at least 1
 ) -> ArrayLike: # Of the type of `images`
-    "Corrupted images, see [Hendrycks and Dietterich 2019](https://arxiv.org/abs/1903.12261); raises `ValueError` for unknown names and severities"
+    """Images with one of the corruptions of [Hendrycks and Dietterich 2019](https://arxiv.org/abs/1903.12261)
+
+    Raises `ValueError` if the name or severity is unknown, or images are outside [0, 1].
+    """
     c = _constants[one_of(name, 'name', corruption_names)][whole(severity, 'severity', 1, 5)-1]
     x,draw = checked_images(images),_Draw(seed, corruption_names.index(name), severity)
     s = max(1, min(x.shape[2:])/32) if scale is None else number(scale, 'scale', 0, ends='(]')
     return like(by_chunks(lambda some,rows: _functions[name](some, c, draw, s), x), images)
 
 def corrupted_domain(
-    images:Any, # Shape `[n, c, h, w]`: `uint8`, or floating point in [0, 1]; or a `Domain`, whose sets are corrupted
-    labels:ArrayLike|None=None, # Labels, shape `[n]`; not used for a domain
+    images:Any, # Shape `[n, c, h, w]`: `uint8`, or floating point in [0, 1]; or a `Domain`, each set of which is corrupted
+    labels:ArrayLike|None=None, # Labels, shape `[n]`; a domain has its own
     *,
     names:Iterable[str]=corruption_names, # Corruptions
     severities:Iterable[int]=(1,2,3,4,5), # Severities
-    seed:int=0, # Random seed
+    seed:int=0, # Of the random numbers
 ) -> Domain: # A set per corruption and severity, of each set
-    """Corrupted versions of one image set or of many, made on access
+    """Corrupted versions of one image set or of many, made when they are asked for
 
     Raises `ValueError` if a name or severity is unknown, or images are outside [0, 1].
 
@@ -312,7 +321,8 @@ def corrupted_domain(
     """
     kinds = [*product([names] if isinstance(names, str) else names, severities)]
     for k,severity in kinds: whole(severity, 'severity', 1, 5), one_of(k, 'name', corruption_names)
-    sets = images if isinstance(images, Domain) else Domain([''], lambda i, x=checked_images(images): (x,labels))
+    x = images if isinstance(images, Domain) else checked_images(images)
+    sets = x if isinstance(x, Domain) else Domain([''], lambda i: (x,labels))
     def load(i):
         o = sets[i//len(kinds)]
         return corruptions(o.images, *kinds[i%len(kinds)], seed=seed),o.labels

@@ -1,4 +1,4 @@
-"""Confidence optimal transport: the error if the class proportions are known (Lu et al. 2023)
+"""Confidence optimal transport: the error if the labels come in known proportions (Lu et al. 2023)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/cot.html.md"""
 
@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import ArrayLike, as_probs, as_tensor
 from ..registry import metric
 
-# %% ../../nbs/invariance/07_cot.ipynb #a3411ff9
+# %% ../../nbs/invariance/07_cot.ipynb #27a75e68
 @metric(unit='error', range=(0, 1), source='[Lu et al. 2023](https://arxiv.org/abs/2305.15640)', higher_is_better=False,
     question='How many predictions are wrong, if the labels come in known proportions?',
     cost='a transport problem of samples by classes: seconds for 50,000 x 10 or 10,000 x 1,000',
@@ -35,10 +35,12 @@ def cot(
     from ot import emd2 # slow
     p = as_probs(probs).cpu().double().numpy()
     n,k = p.shape
-    if isinstance(prior, str) and prior!='uniform': raise ValueError(f"`prior` must be 'uniform' or the proportion of each class, got {prior!r}")
+    if isinstance(prior, str) and prior!='uniform':
+        raise ValueError(f"`prior` must be 'uniform' or the proportion of each class, got {prior!r}")
     q = np.full(k, 1/k) if isinstance(prior, str) else as_tensor(prior, 'prior').cpu().double().numpy()
     if q.shape!=(k,) or not (q>=0).all() or abs(q.sum()-1)>1e-3:
-        raise ValueError(f'`prior` must be proportions of the {k} classes, not negative, with the sum 1, got the shape {q.shape} and the sum {q.sum():.4g}')
+        raise ValueError(f'`prior` must be proportions of the {k} classes, not negative, with the sum 1, got the shape '
+                         f'{q.shape} and the sum {q.sum():.4g}')
     occurs = q>0
     cost = emd2(np.full(n, 1/n), q[occurs]/q.sum(), np.ascontiguousarray(1-p[:,occurs]), numItermax=10**9)
     return min(max(float(cost), 0.), 1.) # rounding

@@ -16,7 +16,7 @@ from ..outputs import forward
 from ..registry import metric
 from .views import jigsaws, rotations
 
-# %% ../../nbs/invariance/02_effective_invariance.ipynb #0f4af0a1
+# %% ../../nbs/invariance/02_effective_invariance.ipynb #df6acba9
 def _invariance(p, q):
     "Effective invariance of images `[n, k]` and views `[..., n, k]`, in `float64`"
     (a,y),(b,z) = p.max(-1),q.to(p.device).max(-1)
@@ -36,7 +36,8 @@ def effective_invariance(
     array([0.72, 0.  ])
     """
     p,q = as_probs(probs),as_probs(probs_t, 'probs_t')
-    if p.shape!=q.shape: raise ValueError(f'`probs` and `probs_t` must have the same shape, got {tuple(p.shape)} and {tuple(q.shape)}')
+    if p.shape!=q.shape:
+        raise ValueError(f'`probs` and `probs_t` must have the same shape, got {tuple(p.shape)} and {tuple(q.shape)}')
     return like(_invariance(p, q), probs)
 
 @metric(unit='probability', range=(0, 1), source='[Deng et al. 2022](https://arxiv.org/abs/2207.07065)',
@@ -61,7 +62,7 @@ def mean_effective_invariance(
         raise ValueError(f'`probs_t` must have the shape of `probs`, {tuple(p.shape)}, or [views, n, k], got {tuple(q.shape)}')
     return float(_invariance(p, as_probs(q.flatten(0, -2), 'probs_t').reshape(q.shape)).mean())
 
-# %% ../../nbs/invariance/02_effective_invariance.ipynb #20d2ee84
+# %% ../../nbs/invariance/02_effective_invariance.ipynb #d51dfa6c
 def _mean_invariance(model, images, views, **options):
     n,total,p = 0,torch.zeros((), dtype=torch.float64),None
     for look in forward(model, images, views=[None,*views], dtype=torch.float64, name='images', **options):
@@ -88,7 +89,8 @@ def rotation_invariance(
     >>> round(rotation_invariance(model, torch.tensor([[[[1., 1], [0, 0]]]]), progress=False), 3)
     0.471
     """
-    return _mean_invariance(model, images, rotations(), batch_size=batch_size, device=device, progress=progress, desc='rotation invariance')
+    return _mean_invariance(model, images, rotations(), batch_size=batch_size, device=device, progress=progress,
+                            desc='rotation invariance')
 
 def jigsaw_invariance(
     model:Any, # Classifier of images, a network or a name for `load`
@@ -111,4 +113,5 @@ def jigsaw_invariance(
     0.5
     """
     views = jigsaws(grid=grid, which=permutations, seed=seed)
-    return _mean_invariance(model, images, views, batch_size=batch_size, device=device, progress=progress, desc='jigsaw invariance')
+    return _mean_invariance(model, images, views, batch_size=batch_size, device=device, progress=progress,
+                            desc='jigsaw invariance')

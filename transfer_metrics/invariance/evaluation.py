@@ -26,7 +26,7 @@ from .image_sets import Domain, ImageSet, interior_domain
 from .prediction import TransformHead, fit_head
 from .predicted_accuracy import label_free_names, label_free_report
 
-# %% ../../nbs/invariance/14_evaluation.ipynb #99185e86
+# %% ../../nbs/invariance/14_evaluation.ipynb #d2004ba2
 def evaluate(
     models:Mapping[str,Any], # Classifiers of images by name
     domain:Iterable[ImageSet], # Image sets, one of which is in memory at a time
@@ -52,7 +52,8 @@ def evaluate(
     >>> evaluate({'net': model}, sets, metrics=['entropy', 'accuracy'], progress=False).value.round(3).tolist()
     [0.693, 0.667]
     """
-    if not isinstance(models, Mapping) or not models: raise ValueError(f'`models` must be {{name: model}}, got {models!r:.60}')
+    if not isinstance(models, Mapping) or not models:
+        raise ValueError(f'`models` must be {{name: model}}, got {models!r:.60}')
     rows,found,seen = Rows(store, resume=resume),[],set()
     def ready(images):
         x = images/255 if images.dtype==torch.uint8 else images
@@ -65,7 +66,8 @@ def evaluate(
             given = out.probs,out.labels
         elif source is not None: given = source[k]
         own[k] = dict(source=given, heads=tuple((heads or {}).get(k, ())))
-        keys[k] = key_of(m, prepare, options, list(given) if isinstance(given, tuple) else given, [vars(h) for h in own[k]['heads']]) if store else k
+        keys[k] = key_of(m, prepare, options, list(given) if isinstance(given, tuple) else given,
+                         [vars(h) for h in own[k]['heads']]) if store else k
     for data in tqdm(domain, desc='image sets', unit='set', disable=not progress):
         if data.name in seen: raise ValueError(f'the sets must have different names, got {data.name!r} twice')
         seen.add(data.name)
@@ -77,11 +79,15 @@ def evaluate(
             if missing:
                 start = time.perf_counter()
                 try:
-                    report = label_free_report(m, (ready(data.images),data.labels), missing, batch_size=batch_size, device=device, progress=False, **own[k], **options)
+                    report = label_free_report(m, (ready(data.images),data.labels), missing, batch_size=batch_size,
+                                               device=device, progress=False, **own[k], **options)
                     spent = (time.perf_counter()-start)/len(missing)
-                    for o in report.itertuples(): rows.put(f'{keys[k]}-{content}-{o.metric}', dict(value=o.value, n=o.n, unit=o.unit, seconds=spent))
+                    for o in report.itertuples():
+                        rows.put(f'{keys[k]}-{content}-{o.metric}',
+                                 dict(value=o.value, n=o.n, unit=o.unit, seconds=spent))
                 except Exception as e: error = f'{type(e).__name__}: {e}'
-            found += [dict(model=k, data=data.name, metric=o)|rows.get(f'{keys[k]}-{content}-{o}', dict(error=error)) for o in wanted]
+            found += [dict(model=k, data=data.name, metric=o)|rows.get(f'{keys[k]}-{content}-{o}', dict(error=error))
+                      for o in wanted]
     if not seen: raise ValueError('`domain` must hold at least one image set, got none')
     return result_frame(sorted(found, key=lambda o: [*models].index(o['model'])))
 
@@ -109,7 +115,9 @@ def digits_domains(
     own,others = (torch.as_tensor(stratified_subset(y, n)) for y in (t.y,t.y_test))
     interior = interior_domain(t.x[own], n_interior, seed=seed, labels=t.y[own])
     names = 'gaussian_noise','impulse_noise','defocus_blur','motion_blur','fog','contrast','pixelate','elastic_transform'
-    exterior = corrupted_domain(Domain(['exterior'], lambda _: (t.x_test[others],t.y_test[others])), names=names, seed=seed)
+    exterior = corrupted_domain(Domain(['exterior'], lambda _: (t.x_test[others],t.y_test[others])), names=names,
+                                seed=seed)
     models = {k: zoo[net] for k,net in nets.items()}
-    heads = {k: [fit_head(m, x.float(), task=task, progress=False) for task in ('rotation','jigsaw')] for k,m in models.items()}
+    heads = {k: [fit_head(m, x.float(), task=task, progress=False) for task in ('rotation','jigsaw')] for k,
+             m in models.items()}
     return DigitsDomains(models, interior, exterior, ImageSet('source', x_test.float(), y_test), heads)

@@ -19,61 +19,72 @@ from torch.nn.functional import affine_grid, avg_pool2d, grid_sample
 from ..arrays import ArrayLike, one_of, whole
 from ..data import Samples, as_images, image_endings, load_images, stratified_subset
 
-# %% ../../nbs/invariance/10_image_sets.ipynb #743ca173
+# %% ../../nbs/invariance/10_image_sets.ipynb #cf8d356f
 class ImageSet(NamedTuple):
-    "Images with a name and, if known, labels"
+    "Images with a name and, if they are known, labels"
     name: str # In tables; different for each set of a domain
     images: Tensor # Shape `[n, c, h, w]`, `uint8`, or floating point in [0, 1]
     labels: Any = None # Shape `[n]`
 
     def __repr__(self):
-        return f'ImageSet({self.name!r}, images {list(self.images.shape)} {self.images.dtype}, {"no" if self.labels is None else len(self.labels)} labels)'
+        labels = 'no' if self.labels is None else len(self.labels)
+        return f'ImageSet({self.name!r}, images {list(self.images.shape)} {self.images.dtype}, {labels} labels)'
 
 class Domain(Sequence):
-    "A sequence of named image sets, each made on access"
+    "A sequence of named image sets, each made when it is asked for"
     def __init__(self,
         names:Sequence[str], # A name per set, all different
         load:Callable[[int],tuple], # `load(i)` returns images and labels of set `i`
     ):
         self.names,self.load = tuple(map(str, names)),load
-        twice = next((k for k in self.names if self.names.count(k)>1), None) if len({*self.names})<len(self.names) else None
+        twice = next((k for k in self.names if self.names.count(k)>1),
+                     None) if len({*self.names})<len(self.names) else None
         if twice: raise ValueError(f'`names` must be different, got {twice!r} twice')
     def __len__(self): return len(self.names)
     def __getitem__(self, i):
         at = range(len(self))[i]
         if isinstance(i, slice): return Domain(self.names[i], lambda k: self.load(at[k]))
         return ImageSet(self.names[at], *self.load(at))
-    def __add__(self, other): return Domain(self.names+other.names, lambda k: self.load(k) if k<len(self) else other.load(k-len(self)))
-    def __repr__(self): return f'Domain of {len(self):,} sets: {", ".join(self.names[:3])}{", ..." if len(self)>3 else ""}'
+    def __add__(self, other):
+        return Domain(self.names+other.names, lambda k: self.load(k) if k<len(self) else other.load(k-len(self)))
+    def __repr__(self):
+        return f'Domain of {len(self):,} sets: {", ".join(self.names[:3])}{", ..." if len(self)>3 else ""}'
 
-# %% ../../nbs/invariance/10_image_sets.ipynb #853efefb
+# %% ../../nbs/invariance/10_image_sets.ipynb #5a61b479
 def checked_images(
     images:ArrayLike, # Shape `[n, c, h, w]`
     name:str='images', # Name in error messages
 ) -> Tensor: # `uint8`, or floating point in [0, 1]
     "Raise a `ValueError` unless images are bytes, or numbers in [0, 1]"
     x = images if isinstance(images, Tensor) else torch.as_tensor(np.asarray(images))
-    if x.ndim!=4 or not x.numel(): raise ValueError(f'`{name}` must have the shape [n, c, h, w] with n > 0, got {tuple(x.shape)}')
+    if x.ndim!=4 or not x.numel():
+        raise ValueError(f'`{name}` must have the shape [n, c, h, w] with n > 0, got {tuple(x.shape)}')
     if x.dtype==torch.uint8: return x
-    if not x.is_floating_point(): raise ValueError(f'`{name}` must be uint8, or floating point in [0, 1], got {x.dtype}')
+    if not x.is_floating_point():
+        raise ValueError(f'`{name}` must be uint8, or floating point in [0, 1], got {x.dtype}')
     if not (x.amin()>=0 and x.amax()<=1):
-        raise ValueError(f'`{name}` must be in [0, 1], got {float(x.amin()):.3g} to {float(x.amax()):.3g}; if they are normalized, normalize in the model')
+        raise ValueError(f'`{name}` must be in [0, 1], got {float(x.amin()):.3g} to {float(x.amax()):.3g}; if they are '
+                         'normalized, normalize in the model')
     return x
 
+def _drawn(labels, n, limit, seed):
+    "Positions of at most `limit` of `n` images, each class by its share"
+    if limit is None or limit>=n: return np.arange(n)
+    if labels is None: return np.sort(np.random.default_rng(seed).permutation(n)[:limit])
+    return stratified_subset(labels, limit, seed=seed)
+
 def image_set(
-    data:Any, # Images in any format of `Samples.of`, labelled or not
+    data:Any, # Images in any form of `Samples.of`, labelled or not
     name:str='images', # Name of the set
     *,
-    size:int|None=None, # Resize the shorter side and crop the center to this many pixels; `None`: unchanged
-    limit:int|None=None, # Draw this many, in the class proportions; `None`: all
-    seed:int=0, # Random seed
+    size:int|None=None, # Resize the shorter side and crop the center to this many pixels; `None`: as they are
+    limit:int|None=None, # Draw this many, each class by its share; `None`: all
+    seed:int=0, # Seed of the draw
 ) -> ImageSet:
-    "Images and labels in memory; raises `ValueError` if they are no images, differ in size, or are outside [0, 1]"
+    "Images and labels in memory; raises `ValueError` if they are no images, have different sizes, or are outside [0, 1]"
     samples = Samples.of(data, name)
-    if limit is not None and samples.loader is None and len(samples)>limit:
-        y = samples.labels()
-        rows = np.random.default_rng(seed).permutation(len(samples))[:limit] if y is None else stratified_subset(y, limit, seed=seed)
-        samples = samples[np.sort(rows)]
+    if limit is not None and samples.loader is None:
+        samples = samples[_drawn(samples.labels(), len(samples), limit, seed)]
     fit = None
     if size:
         from torchvision.transforms import v2 # slow
@@ -84,12 +95,13 @@ def image_set(
         bytes_ = x if x.dtype==torch.uint8 else (x*255).round().to(torch.uint8)
         xs.append(bytes_ if bytes_ is x or torch.equal(bytes_/255, x) else x)
         ys.append(y)
-    if len({tuple(x.shape[1:]) for x in xs})>1: raise ValueError(f'`{name}` must have one size, got {xs[0].shape[2:]} and others; pass size=')
+    if len({tuple(x.shape[1:]) for x in xs})>1:
+        raise ValueError(f'`{name}` must have one size, got {xs[0].shape[2:]} and others; pass size=')
     if len({x.dtype for x in xs})>1: xs = [x if x.is_floating_point() else x/255 for x in xs]
-    labels = None if any(y is None for y in ys) else torch.cat([torch.as_tensor(y) for y in ys]) if isinstance(ys[0], Tensor) else np.concatenate([np.asarray(y) for y in ys])
+    labels = None if any(y is None for y in ys) else np.concatenate([np.asarray(y) for y in ys])
     return ImageSet(name, checked_images(torch.cat(xs), name), labels)
 
-# %% ../../nbs/invariance/10_image_sets.ipynb #381a56e3
+# %% ../../nbs/invariance/10_image_sets.ipynb #0bceba61
 def grey(
     images:Tensor, # Shape `[n, c, h, w]`
 ) -> Tensor: # Shape `[n, 1, h, w]`
@@ -104,7 +116,8 @@ def _strength(u, p, c):
 def _autocontrast(x, u):
     n_pixels,c = x[0,0].numel(),x.shape[1]
     levels = (x*255).round_().to(torch.uint8).flatten(2)
-    levels = torch.from_numpy(np.sort(levels.numpy(), -1, kind='stable')) if x.device.type=='cpu' else levels.sort(-1)[0] # 4 times as fast
+    if x.device.type=='cpu': levels = torch.from_numpy(np.sort(levels.numpy(), -1, kind='stable')) # 4 times as fast
+    else: levels = levels.sort(-1)[0]
     cut = ((u[:,0]*21).long()*n_pixels//100)[:,None,None].expand(-1, c, 1)
     lo,hi = (levels.gather(2, i)[...,None]/255 for i in (cut,n_pixels-1-cut))
     return torch.where(hi>lo, (x-lo)/torch.where(hi>lo, hi-lo, 1), x)
@@ -144,7 +157,7 @@ _recipe:dict[str,Callable] = dict(
     affine=_affine,
     sharpness=_sharpness)
 
-# %% ../../nbs/invariance/10_image_sets.ipynb #075c2602
+# %% ../../nbs/invariance/10_image_sets.ipynb #61268062
 def by_chunks(
     f:Callable[[Tensor,slice],Tensor], # From some images, in floating point, and their positions, to images
     images:Tensor, # Shape `[n, c, h, w]`
@@ -154,7 +167,8 @@ def by_chunks(
     step = max(1, (2**18 if images.device.type=='cpu' else 2**23)//images[0].numel())
     for i in range(0, len(images), step):
         x = images[i:i+step]
-        x = f(x/255 if x.dtype==torch.uint8 else x.to(torch.promote_types(x.dtype, torch.float32)), slice(i, i+step)).clamp_(0, 1)
+        x = f(x/255 if x.dtype==torch.uint8 else x.to(torch.promote_types(x.dtype, torch.float32)),
+              slice(i, i+step)).clamp_(0, 1)
         made[i:i+step] = x.mul(255).round_() if made.dtype==torch.uint8 else x
     return made
 
@@ -162,12 +176,12 @@ def interior_domain(
     images:ArrayLike, # Shape `[n, c, h, w]`: `uint8`, or floating point in [0, 1]
     n_sets:int, # Number of sets
     *,
-    seed:int=0, # Set `i` depends only on `seed` and `i`
+    seed:int=0, # Set `i` depends on `seed` and `i` only
     labels:ArrayLike|None=None, # Labels of every set, shape `[n]`
     n_transforms:int=3, # Number of different transforms per set
     transforms:Sequence[str]|None=None, # Transforms to choose from; `None`: all seven
 ) -> Domain: # Sets like `images`
-    """Versions of one image set under random transforms, made on access
+    """Versions of one image set under random transforms, made when they are asked for
 
     From [Deng and Zheng 2021](https://arxiv.org/abs/2007.02915).
 
@@ -178,26 +192,28 @@ def interior_domain(
     """
     x = checked_images(images)
     n,c = x.shape[:2]
-    if labels is not None and len(labels)!=n: raise ValueError(f'`labels` must be one for each of the {n} images, got {len(labels)}')
+    if labels is not None and len(labels)!=n:
+        raise ValueError(f'`labels` must be one for each of the {n} images, got {len(labels)}')
     among = tuple(_recipe) if transforms is None else tuple([transforms] if isinstance(transforms, str) else transforms)
     for k in among: one_of(k, 'transform', list(_recipe))
     whole(n_transforms, 'n_transforms', 1, len(among))
-    chosen = [[among[k] for k in np.random.default_rng([seed,i]).permutation(len(among))[:n_transforms]] for i in range(whole(n_sets, 'n_sets', 1))]
+    chosen = [[among[k] for k in np.random.default_rng([seed,i]).permutation(len(among))[:n_transforms]]
+              for i in range(whole(n_sets, 'n_sets', 1))]
     def load(i):
-        u = [torch.from_numpy(np.random.default_rng([seed,i,k]).random((n,max(6, 1+c)), np.float32)) for k in range(n_transforms)]
+        u = [torch.from_numpy(np.random.default_rng([seed,i,k]).random((n,max(6, 1+c)), np.float32))
+             for k in range(n_transforms)]
         def f(some, rows):
-            for name,v in zip(chosen[i], u): some = _recipe[name](some, v[rows].to(some)).clamp(0, 1)
+            for name,v in zip(chosen[i], u, strict=True): some = _recipe[name](some, v[rows].to(some)).clamp(0, 1)
             return some
         return by_chunks(f, x),labels
     return Domain([f'interior-{i:04d}-{"-".join(o)}' for i,o in enumerate(chosen)], load)
 
-# %% ../../nbs/invariance/10_image_sets.ipynb #3662cdb7
+# %% ../../nbs/invariance/10_image_sets.ipynb #7f49578c
 def _arrays(x, y, limit, seed, name):
     x = as_images(x, name)
-    rows = slice(None)
-    if y is not None and len(y)!=len(x): raise ValueError(f'{name} holds {len(x)} images, but there are {len(y)} labels')
-    if limit is not None and limit<len(x):
-        rows = np.sort(np.random.default_rng(seed).permutation(len(x))[:limit]) if y is None else stratified_subset(y, limit, seed=seed)
+    if y is not None and len(y)!=len(x):
+        raise ValueError(f'{name} holds {len(x)} images, but there are {len(y)} labels')
+    rows = _drawn(y, len(x), limit, seed)
     return checked_images(x[rows], name),None if y is None else torch.as_tensor(np.asarray(y)[rows]).long()
 
 def _npy(path, labels, part, limit, seed):
@@ -207,7 +223,8 @@ def _npy(path, labels, part, limit, seed):
 
 def _npz(path, limit, seed):
     with np.load(path) as z:
-        x,y = (next((z[k] for k in names if k in z), None) for names in (('images','x','data'),('labels','y','targets')))
+        x,y = (next((z[k] for k in names if k in z), None)
+               for names in (('images','x','data'),('labels','y','targets')))
         if x is None: raise ValueError(f'{path} must hold an array called images, it holds {", ".join(z)}')
     return _arrays(torch.from_numpy(x), None if y is None else y.reshape(-1), limit, seed, str(path))
 
@@ -230,9 +247,12 @@ def _in_folder(path, name, how, found):
     "Sets in a folder, and the names of all class folders"
     inside = sorted(p for p in path.iterdir() if not p.name.startswith('.'))
     files = [p for p in inside if p.suffix in ('.npy','.npz') and 'labels' not in p.name]
-    if path.joinpath('labels.npy').is_file() and not files: raise ValueError(f'{path} has labels.npy, but no images: data.npy does not exist')
+    if path.joinpath('labels.npy').is_file() and not files:
+        raise ValueError(f'{path} has labels.npy, but no images: data.npy does not exist')
     sets = []
-    for f in files: sets += _in_file(f, '/'.join(o for o in (name, '' if f.name=='data.npy' else f.stem.removesuffix('_data')) if o), how)
+    for f in files:
+        sets += _in_file(f, '/'.join(o for o in (name, '' if f.name=='data.npy' else f.stem.removesuffix('_data'))
+                                     if o), how)
     def images_in(p): return any(o.suffix.lower() in image_endings for o in p.iterdir())
     folders = [p for p in inside if p.is_dir()]
     classes = [p.name for p in folders if images_in(p)]
@@ -246,14 +266,15 @@ def exterior_domain(
     path:str|Path, # Folder, `.npy` or `.npz` file
     *,
     classes:Sequence[str]|None=None, # Names of class folders in the order of the model's outputs; `None`: sorted
-    size:int|None=None, # Resize images of folders to this many pixels; `None`: unchanged
-    limit:int|None=None, # Draw this many images of each set, in the class proportions; `None`: all
-    seed:int=0, # Random seed
-) -> Domain: # Sets named after folders and files, read on access
+    size:int|None=None, # Resize images of folders to this many pixels; `None`: as they are
+    limit:int|None=None, # Draw this many images of each set, each class by its share; `None`: all
+    seed:int=0, # Seed of the draw
+) -> Domain: # Sets named after folders and files, read when they are asked for
     """Image sets in files
 
     Raises `ValueError` if `path` does not exist or holds no images, or a class folder is not in `classes`.
 
+    >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     np.savez(f'{folder}/new.npz', images=np.zeros((4, 8, 8, 3), np.uint8), labels=[0, 1, 0, 1])
     ...     exterior_domain(folder)[0]
@@ -262,8 +283,10 @@ def exterior_domain(
     p,how,found = Path(path),dict(limit=limit, seed=seed),set()
     if not p.exists(): raise ValueError(f'`path` must be a folder or a file, {path} does not exist')
     sets = _in_folder(p, '', how, found) if p.is_dir() else _in_file(p, p.stem.removesuffix('_data'), how)
-    if not sets: raise ValueError(f'{path} must hold data.npy, a folder of images per class, or folders of these; found none')
+    if not sets:
+        raise ValueError(f'{path} must hold data.npy, a folder of images per class, or folders of such; there is none')
     order = sorted(found) if classes is None else list(classes)
-    if extra := sorted(found-{*order}): raise ValueError(f'{path} has a folder {extra[0]!r}, which is not in `classes` ({", ".join(order[:5])})')
+    if extra := sorted(found-{*order}):
+        raise ValueError(f'{path} has a folder {extra[0]!r}, which is not in `classes` ({", ".join(order[:5])})')
     loads = [partial(f, classes=order, size=size, **how) if f.func is _folder else f for _,f in sets]
     return Domain([k or p.resolve().name for k,_ in sets], lambda i: loads[i]())

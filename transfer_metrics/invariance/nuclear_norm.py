@@ -14,7 +14,7 @@ from ..arrays import ArrayLike, as_probs, chunks, one_of
 from ..moments import add_gram
 from ..registry import metric
 
-# %% ../../nbs/invariance/04_nuclear_norm.ipynb #fe4ba790
+# %% ../../nbs/invariance/04_nuclear_norm.ipynb #86de1357
 def _gram_sum(p):
     "Sum of the singular values from the Gram matrix; NaN where it may be inaccurate"
     gram = p.new_zeros((p.shape[1],p.shape[1]), dtype=torch.float64)
@@ -45,7 +45,8 @@ def nuclear_norm(
     """
     p = as_probs(probs)
     n,m = len(p),min(p.shape)
-    largest = {'sqrt': math.sqrt(m*n), 'size': n*math.sqrt(m), 'n': n, None: 1}[one_of(normalize, 'normalize', ('sqrt','size','n',None))]
+    largest = {'sqrt': math.sqrt(m*n), 'size': n*math.sqrt(m), 'n': n,
+               None: 1}[one_of(normalize, 'normalize', ('sqrt','size','n',None))]
     total = _gram_sum(p) if n>=2*p.shape[1] else math.nan
     if math.isnan(total): total = float(torch.linalg.svdvals(p.double()).sum())
     return total/largest

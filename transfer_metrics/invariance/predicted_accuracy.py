@@ -1,4 +1,4 @@
-"""How accurate a model is on samples without labels, with an interval learned from shifts of labelled ones
+"""How accurate a model is on samples without labels, with an interval that was learned from shifts of labelled samples
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/predicted_accuracy.html.md"""
 
@@ -8,7 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/predicted_a
 __all__ = ['label_free_names', 'label_free_report', 'read_probs', 'PredictedAccuracy', 'predicted_accuracy',
            'plot_predicted_accuracy']
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #2c8ba08f
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #f48b8dc4
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy.optimize import brentq
-from scipy.special import ndtri, softmax
+from scipy.special import logit, ndtr, ndtri, softmax
 from tqdm.auto import tqdm
 from ..arrays import ArrayLike, as_probs, number, one_of, whole
 from ..data import Samples
@@ -33,17 +33,17 @@ from .confidence import doc, graded
 from .corruptions import corruption_names, corruptions
 from .cot import cot
 from .effective_invariance import effective_invariance
-from .image_sets import ImageSet, image_set, interior_domain
-from .nuclear_norm import nuclear_norm
+from .image_sets import image_set, interior_domain
 from .prediction import TransformHead
 from .views import jigsaw, permutations as permutations_of, rotate
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #ce2dfd2f
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #f7e0dbf4
 def _named(metrics): return [k.strip() for k in metrics.split(',')] if isinstance(metrics, str) else list(metrics)
 
 def _of_outputs():
     "Metrics of the outputs for the images as they are, with their options"
-    among = {k: m for k,m in registry('invariance').items() if {*m.args}<={'probs','logits','source_probs','source_labels'}}
+    among = {k: m for k,m in registry('invariance').items()
+             if {*m.args}<={'probs','logits','source_probs','source_labels'}}
     return resolve_all(among|{'atc_entropy': partial(atc, score='entropy')})
 
 def label_free_names(
@@ -60,7 +60,8 @@ def label_free_names(
     needs = {k: '`source`, labelled samples of the model' if set(m.args)&{'source_labels'} and source is None
              else 'a network' if not network and 'logits' in m.args else '' for k,(m,_) in computed.items()}
     needs |= {k: '' if network else 'a network' for k in ('rotation_invariance','jigsaw_invariance')}
-    needs |= {f'{t}_prediction': '' if t in tasks else f"a head in `heads`: fit_head(model, training_images, task='{t}')" for t in ('rotation','jigsaw')}
+    needs |= {f'{t}_prediction': '' if t in tasks else f"a head in `heads`: fit_head(model, training_images, "
+                                                       f"task='{t}')" for t in ('rotation','jigsaw')}
     needs['accuracy'] = '' if labels else 'labels'
     if metrics is None: return [k for k,need in needs.items() if not need]
     for k in _named(metrics):
@@ -94,17 +95,22 @@ def label_free_report(
     heads = [heads] if isinstance(heads, TransformHead) else list(heads)
     wanted = label_free_names(metrics, source=source, heads=heads, classifier=model)
     heads = [h for h in heads if f'{h.task}_prediction' in wanted]
-    if len({h.layer for h in heads})>1 or len({h.task for h in heads})<len(heads): raise ValueError('`heads` must be of different tasks and of one layer')
+    if len({h.layer for h in heads})>1 or len({h.task for h in heads})<len(heads):
+        raise ValueError('`heads` must be of different tasks and of one layer')
     views:dict = {None: None} # by what they do
     rotated = {k: partial(rotate, k=k) for k in (1,2,3)}
     def shuffled(grid, ps): return {(grid,p): partial(jigsaw, permutation=p, grid=grid) for p in ps}
     shown = {'rotation_invariance': rotated} if 'rotation_invariance' in wanted else {}
-    if 'jigsaw_invariance' in wanted: shown['jigsaw_invariance'] = shuffled(grid, permutations_of(grid=grid, which=permutations, seed=seed))
-    for h in heads: shown[f'{h.task}_prediction'] = views|(rotated if h.task=='rotation' else shuffled(h.grid, h.permutations))
+    if 'jigsaw_invariance' in wanted:
+        shown['jigsaw_invariance'] = shuffled(grid, permutations_of(grid=grid, which=permutations, seed=seed))
+    for h in heads:
+        shown[f'{h.task}_prediction'] = views|(rotated if h.task=='rotation' else shuffled(h.grid, h.permutations))
     for o in shown.values(): views |= o
     sums,parts,labels,keys = dict.fromkeys(shown, 0.),{'probs': [], 'logits': []},[],[*views]
-    for look in forward(model, data, views=[*views.values()], layer=(heads[0].layer or None) if heads else None, dtype=torch.float64,
-                        batch_size=batch_size, device=device, progress=progress, desc='label-free metrics', name='data'):
+    for look in forward(model, data, views=[*views.values()], layer=(heads[0].layer or None) if heads else None,
+                        dtype=torch.float64,
+                        batch_size=batch_size, device=device, progress=progress, desc='label-free metrics',
+                        name='data'):
         key = keys[look.view]
         if key is None:
             plain = look
@@ -118,7 +124,9 @@ def label_free_report(
                 sums[k] += (h.predict(look.features)==[*shown[k]].index(key)).sum()
     outputs = {k: torch.cat(v) for k,v in parts.items() if v[0] is not None}
     n,known = len(outputs['probs']),{}
-    if source is not None: known = dict(zip(('source_probs','source_labels'), (source.probs,source.labels) if isinstance(source, Outputs) else source))
+    if source is not None:
+        p,y = (source.probs,source.labels) if isinstance(source, Outputs) else source
+        known = dict(source_probs=p, source_labels=y)
     rows,computed = [],_of_outputs()
     for k in wanted:
         better,unit = True,'accuracy'
@@ -136,11 +144,11 @@ def label_free_report(
         rows.append(dict(metric=k, value=float(value), n=n, unit=unit, higher_is_better=better))
     return result_frame(rows, ['higher_is_better'])
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #80a2b34e
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #07843642
 def read_probs(
     path:str|Path, # .csv, .tsv or .parquet with a column of probabilities per class; .npz or a folder as from `Outputs.save`
     *,
-    classes:Sequence[str]|None=None, # Names of the classes in their order, such as those of another file; `None`: as in the file
+    classes:Sequence[str]|None=None, # Names of the classes in their order, such as of another file; `None`: as in the file
     label:str|None=None, # Column of labels; `None`: one called label, labels, target, class or y, if there is one
 ) -> tuple[Outputs,list[str]]: # Probabilities, with labels as column numbers; and the names of the classes
     """Probabilities in a file; a common beginning of the columns, such as `p_`, is left out of the names
@@ -165,136 +173,163 @@ def read_probs(
     if label: one_of(label, 'label', list(frame))
     label = label or next((k for k in ('label','labels','target','class','y') if k in frame), None)
     numbers = frame.drop(columns=label or []).select_dtypes('number')
-    if numbers.shape[1]<2: raise ValueError(f'{path} must have a column of probabilities per class, it has {", ".join(frame)}')
+    if numbers.shape[1]<2:
+        raise ValueError(f'{path} must have a column of probabilities per class, it has {", ".join(frame)}')
     prefix = next((k for k in ('probability_','prob_','p_') if all(c.startswith(k) for c in numbers)), '')
     names = [c.removeprefix(prefix) for c in numbers]
     order = names if classes is None else [*map(str, classes)]
-    if missing := sorted({*order}^{*names}): raise ValueError(f'{path} must have a column for each of the classes {", ".join(order[:10])}; {missing[0]} is in one of both only')
+    if missing := sorted({*order}^{*names}):
+        raise ValueError(f'{path} must have a column for each of the classes {", ".join(order[:10])}; {missing[0]} is '
+                         'in one of both only')
     probs,labels = numbers.to_numpy(float)[:,[names.index(k) for k in order]],None
     if label:
         text = frame[label].map(str)
-        if lost := sorted({*text}-{*order})[:3]: raise ValueError(f'labels in {path} must be classes ({", ".join(order[:10])}), got {", ".join(lost)}')
+        if lost := sorted({*text}-{*order})[:3]:
+            raise ValueError(f'labels in {path} must be classes ({", ".join(order[:10])}), got {", ".join(lost)}')
         labels = np.array([order.index(k) for k in text])
     return Outputs(probs=probs, labels=labels, name=path.stem),order
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #e00fb53f
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #5739c105
 class _Known:
     "What is learned from labelled samples"
     def __init__(self, probs, labels):
         p,y,right = graded(probs, labels, 'known')
         self.probs,self.labels,self.right = p.cpu().double().numpy(),y.cpu().numpy(),right.cpu().numpy()
-        self.accuracy,self.shares = self.right.mean(),self._shares(self.probs)
-        self.prior = np.bincount(self.labels, minlength=p.shape[1])/len(p)
-        self.calibration = None
+        self.accuracy,self.shares,self.calibration = self.right.mean(),self._shares(self.probs),None
         if 0<self.accuracy<1:
             from sklearn.linear_model import LogisticRegression # slow
             self.calibration = LogisticRegression(C=10).fit(self._logit(self.probs), self.right)
 
     def _shares(self, p): return np.bincount(p.argmax(1), minlength=p.shape[1])/len(p)
-
-    def _logit(self, p):
-        c = p.max(1, keepdims=True).clip(1e-4, 1-1e-4)
-        return np.log(c/(1-c))
+    def _logit(self, p): return logit(p.max(1, keepdims=True).clip(1e-4, 1-1e-4))
 
     def estimates(self, p):
-        "Accuracy of new samples by three estimators: `evidence`"
-        n,q = len(p),self.shares
-        chance = (2/np.pi*q*(1-q)*(1/n+1/len(self.probs)))**.5
-        moved = max(0, (abs(self._shares(p)-q)-chance).sum()/2)
+        "Accuracy by ATC, by calibrated confidence, and by the class balance of the predictions"
+        q = self.shares
+        chance = np.sqrt(2/np.pi*q*(1-q)*(1/len(p)+1/len(self.probs))) # expected differences of the shares without a shift
+        moved = max(0., (abs(self._shares(p)-q)-chance).sum()/2)
         confidence = self.calibration.predict_proba(self._logit(p))[:,1].mean() if self.calibration else self.accuracy
-        return [atc(self.probs, self.labels, p), float(confidence), max(0., self.accuracy-moved)]
+        return dict(atc=atc(self.probs, self.labels, p), calibrated_confidence=float(confidence),
+                    class_balance=max(0., self.accuracy-moved))
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #8696fd18
+    def rows(self, rng, w=1.):
+        "Some of the samples, every other time in other class proportions"
+        y,w = self.labels,w*np.ones(len(self.labels))
+        if rng.random()<.5:
+            occur = np.unique(y)
+            w = w*(rng.dirichlet(np.full(len(occur), rng.choice([.3,1,
+                                                                 3.])))/np.bincount(y)[occur])[np.searchsorted(occur,
+                                                                     y)]
+        w = w/w.sum()
+        return rng.choice(len(y), min(int(np.clip(1/(w@w), 30, min(len(y), 400))), np.count_nonzero(w)), replace=False,
+                          p=w)
+
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #889deb43
 def _shifted_tables(known, n_sets, seed):
     "Probabilities and labels of synthetic sets: other class proportions, hard samples, noise, temperature, wrong labels"
     rng,(n,k) = np.random.default_rng(seed),known.probs.shape
-    z,y = np.log(known.probs.clip(1e-4)),known.labels
-    top,ranks,occur = np.sort(z, 1),known.probs.max(1).argsort().argsort()/n,np.unique(y)
+    z,ranks = np.log(known.probs.clip(1e-4)),known.probs.max(1).argsort().argsort()/n
+    top = np.sort(z, 1)
     noise = .5*(top[:,-1]-top[:,-2]).mean()
     for _ in range(n_sets):
-        proportions,hard,noisy,tempered,wrong = rng.random(5)<[.5,.5,.5,.3,.5]
-        w = np.ones(n)
-        if proportions:
-            share = np.zeros(k)
-            share[occur] = rng.dirichlet(np.full(len(occur), rng.choice([1,3,10.])))
-            w *= share[y]/np.bincount(y)[y]
-        if hard: w *= np.exp(-rng.uniform(-1, 2)*ranks)
-        w /= w.sum()
-        size = min(int(np.clip(1/(w@w), 30, min(n, 400))), np.count_nonzero(w))
-        rows = rng.choice(n, size, replace=False, p=w)
-        p,labels = known.probs[rows],y[rows].copy()
+        hard,noisy,tempered,wrong = rng.random(4)<[.5,.5,.3,.5]
+        rows = known.rows(rng, np.exp(hard*rng.uniform(-2, 1)*ranks))
+        p,y = known.probs[rows],known.labels[rows]
         if noisy or tempered:
-            strength,temperature = noise*rng.random()*noisy,math.exp(.3*rng.normal()*tempered)
-            p = softmax((z[rows]+strength*rng.normal(size=(size,k)))*temperature, 1)
-        if wrong:
-            hit = rng.random(size)<.2*rng.random()
-            labels[hit] = (p.argmax(1)[hit]+rng.integers(1, k, hit.sum()))%k
-        yield p,labels
-
-def _size(model):
-    "Side of images before the transform of a model crops them; `None` without a transform"
-    transform = getattr(model, 'transform', None)
-    if transform is None: return None
-    from PIL import Image # slow
-    return math.ceil(transform(Image.new('RGB', (600,600))).shape[-1]/.875)
+            p = softmax((z[rows]+noisy*noise*rng.random()*rng.normal(size=p.shape))*math.exp(.3*tempered*rng.normal()),
+                        1)
+        hit = rng.random(len(y))<.18*wrong*rng.random()
+        yield p,np.where(hit, (p.argmax(1)+rng.integers(1, k, len(y)))%k, y)
 
 def _shifted_images(model, images, known, n_sets, seed, run):
-    "Probabilities and labels of synthetic sets: the transforms of the interior domain, and corruptions"
+    "Probabilities and labels of synthetic sets: other class proportions, transforms of the interior domain, corruptions"
     rng = np.random.default_rng(seed)
-    for i in tqdm(range(n_sets), desc='synthetic sets', disable=not run['progress']):
-        rows = torch.from_numpy(np.sort(rng.permutation(len(images))[:400]))
-        x = images[rows]
-        corrupted,n_transforms = rng.random()<.7,rng.integers(0, 3)
-        if not corrupted: n_transforms = 3
-        if n_transforms: x = interior_domain(x, 1, seed=int(rng.integers(2**31)), n_transforms=int(n_transforms))[0].images
-        if corrupted: x = corruptions(x, str(rng.choice(corruption_names)), int(rng.integers(1, 6)), seed=int(rng.integers(2**31)))
-        looks = [look.probs.cpu().numpy() for look in forward(model, x, dtype=torch.float64, **run|dict(progress=False))]
-        yield np.concatenate(looks),known.labels[rows.numpy()]
+    for _ in tqdm(range(n_sets), desc='synthetic sets', disable=not run['progress']):
+        rows,(n_transforms,corrupted) = known.rows(rng),[(3,False),(0,True),(0,True),
+                                                         (int(rng.integers(1, 3)),True)][rng.integers(4)]
+        x = images[torch.from_numpy(rows)]
+        if n_transforms: x = interior_domain(x, 1, seed=int(rng.integers(2**31)), n_transforms=n_transforms)[0].images
+        if corrupted:
+            x = corruptions(x, str(rng.choice(corruption_names)), int(rng.integers(1, 6)),
+                            seed=int(rng.integers(2**31)))
+        yield np.concatenate([look.probs.cpu().numpy() for look in forward(model, x, dtype=torch.float64,
+                                                                           **run|dict(progress=False))]),known.labels[rows]
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #1e518949
-def _interval(errors, evidence, size, estimate, at, n, coverage):
-    "Split-conformal interval: errors relative to the errors on similar sets; fewer samples than in the synthetic sets widen it"
-    spread = evidence.std(0)+1e-9
-    def typical(x, own=0):
-        K = np.exp(-(((x[:,None]-evidence)/spread)**2).sum(-1)/2)-own
-        return (K@errors+errors.mean())/(K.sum(1)+1)+.01
-    scores = np.sort(errors/typical(evidence, np.eye(len(errors))))
-    half = scores[min(math.ceil((len(scores)+1)*coverage), len(scores))-1]*typical(at[None])[0]
-    a = min(max(estimate, .02), .98)
-    half = math.hypot(half, ndtri((1+coverage)/2)*math.sqrt(max(0, a*(1-a)*(1/n-1/size))))
-    return max(0., estimate-half),min(1., estimate+half)
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #f8701e32
+def _probits(estimates): return ndtri(np.clip(estimates, .02, .98))
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #5862503d
+class _Learned:
+    "The estimate, and the size of its errors, from synthetic sets"
+    def __init__(self, known, sets, of_images):
+        self.known,sets = known,list(sets)
+        found = np.array([[*known.estimates(p).values()] for p,_ in sets])
+        E = _probits(found)
+        self.mean,self.std,self.margin,self.beta = E.mean(0),E.std(0)+1e-9,1.4 if of_images else 1.,None
+        self.X,self.size,estimated = (E-self.mean)/self.std,np.median([len(y) for _,y in sets]),np.median(found, 1)
+        true = np.array([_qualities(p, np.eye(p.shape[1])[y]) for p,y in sets])
+        if of_images: # a ridge regression, each set estimated from the others
+            A,y = np.c_[np.ones(len(E)),self.X],_probits(true[:,0])
+            G = np.linalg.inv(A.T@A+1e-3*len(E)*np.diag([0,1,1,1]))@A.T
+            self.beta = G@y
+            estimated = ndtr(y-(y-A@self.beta)/(1-np.einsum('ij,ji->i', A, G)))
+        self.table = pd.DataFrame(dict(estimate=estimated, accuracy=true[:,0]))
+        self.errors = abs(np.array([_qualities(p, _tempered(p, a)) for (p,_),
+                                    a in zip(sets, estimated, strict=True)])-true)
+
+    def estimate(self, p):
+        "Three estimates, their standardized probits, and the accuracy that follows"
+        found = self.known.estimates(p)
+        values = [*found.values()]
+        x = (_probits(values)-self.mean)/self.std
+        return found,x,float(np.median(values) if self.beta is None else ndtr(np.r_[1,x]@self.beta))
+
+    def interval(self, j, value, x, n, coverage):
+        "Split-conformal interval of a quality, from its errors relative to those in similar sets; few samples widen it"
+        ok = np.isfinite(self.errors[:,j])
+        errors,X = self.errors[ok,j],self.X[ok]
+        if not math.isfinite(value) or len(errors)<20: return math.nan,math.nan
+        def typical(x, others):
+            K = np.exp(-((x[:,None]-X)**2).sum(-1)/2)*others
+            return (K@errors+errors.mean())/(K.sum(1)+1)+.01
+        scores,a = np.sort(errors/typical(X, 1-np.eye(len(X)))),min(max(value, .02), .98)
+        half = scores[min(math.ceil((len(scores)+1)*coverage), len(scores))-1]*typical(x[None], 1)[0]
+        half = self.margin*math.hypot(half, ndtri((1+coverage)/2)*math.sqrt(max(0, a*(1-a)*(1/n-1/self.size))))
+        return max(0., value-half),min(1., value+half)
+
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #12f187f7
 def _tempered(p, accuracy):
     "Probabilities at the temperature at which the mean confidence is the accuracy"
     z = np.log(p.clip(1e-6))
     def excess(log_t): return softmax(z/math.exp(log_t), 1).max(1).mean()-accuracy
-    if excess(5)>0: return np.full_like(p, 1/p.shape[1])
-    return softmax(z/math.exp(-5 if excess(-5)<0 else brentq(excess, -5, 5, xtol=1e-6)), 1)
+    return softmax(z/math.exp(5 if excess(5)>0 else -5 if excess(-5)<0 else brentq(excess, -5, 5, xtol=1e-6)), 1)
 
 def _f1(p, q):
     "F1 of each class of predictions from `p`, for labels with the probabilities `q`; NaN of a class that does not occur"
     predicted,k = p.argmax(1),p.shape[1]
-    correct = np.bincount(predicted, q[np.arange(len(q)),predicted], k)
-    with np.errstate(invalid='ignore'): return 2*correct/(np.bincount(predicted, minlength=k)+q.sum(0))
+    with np.errstate(invalid='ignore'):
+        return 2*np.bincount(predicted, q[np.arange(len(q)),predicted],
+                             k)/(np.bincount(predicted, minlength=k)+q.sum(0))
 
 def _auroc(p, q):
     "Mean over classes of the area under the ROC curve, one class against the others, for labels with the probabilities `q`"
-    total,n = 0,len(p)
-    for order in (p.argsort(0, kind='stable'),n-1-p[::-1].argsort(0, kind='stable')): # ties count one half
+    total = 0
+    for order in (p.argsort(0, kind='stable'),len(p)-1-p[::-1].argsort(0, kind='stable')): # ties count one half
         w = np.take_along_axis(q, order, 0)
-        total = total+(w*((1-w).cumsum(0)-(1-w))).sum(0)/2
+        total = total+(w*(w+(1-w).cumsum(0)-1)).sum(0)/2
     pairs = q.sum(0)*(1-q).sum(0)-(q*(1-q)).sum(0)
     return float(np.mean(total[pairs>1e-9]/pairs[pairs>1e-9])) if (pairs>1e-9).any() else math.nan
 
-def _qualities(p, q): return np.array([q[np.arange(len(p)),p.argmax(1)].mean(), np.nanmean(_f1(p, q)), _auroc(p, q) if p.shape[1]<=100 else math.nan])
+def _qualities(p, q):
+    "Accuracy, macro F1, and AUROC of up to 100 classes, of predictions from `p`, for labels with the probabilities `q`"
+    return np.array([q[np.arange(len(p)),p.argmax(1)].mean(), np.nanmean(_f1(p, q)),
+                     _auroc(p, q) if p.shape[1]<=100 else math.nan])
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #cca4531b
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #e578e0bf
 @dataclass(repr=False)
 class PredictedAccuracy:
     "Estimated accuracies; `table` has a row per model and set, `estimates` a row per estimate"
     table:pd.DataFrame # Columns `model, data, n, accuracy, lo, hi, verdict`, the least certain first
-    estimates:pd.DataFrame # Columns `model, data, metric, value, lo, hi, n, unit`, ...: accuracy, F1, AUROC, and single estimators
+    estimates:pd.DataFrame # Columns `model, data, metric, value, lo, hi, n`, ...: accuracy, F1, AUROC, single estimators
     known:pd.DataFrame # Columns `model, accuracy, n`: the labelled samples
     sets:pd.DataFrame # Columns `model, estimate, accuracy`: the synthetic sets
     made_of:str # What the synthetic sets were made of, in words
@@ -304,25 +339,35 @@ class PredictedAccuracy:
     def _repr_html_(self): return self.table.round(3).to_html(index=False)
 
     def summary(self,
-        most:int=12, # Sets to list
+        most:int=12, # Sets to list; 0: none
     ) -> str: # At most 25 lines
         "The result in words"
         several = self.table.model.nunique()>1
-        lines = [f'{"The model" if not several else o.model or "the model"} is correct on {100*o.accuracy:.0f} % of {o.n:,} labelled samples.' for o in self.known.itertuples()][:4]
-        lines.append(f'Estimated accuracy without labels, {100*self.coverage:g} % interval, the least certain first:')
+        lines = [f'{"The model" if not several else o.model or "the model"} is correct on {100*o.accuracy:.0f} % of '
+                 f'{o.n:,} labelled samples.' for o in self.known.itertuples()][:4]
+        if most:
+            lines.append(f'Estimated accuracy without labels, {100*self.coverage:g} % interval, the least certain first:')
         names = [f'{o.model}, {o.data}' if several else o.data for o in self.table.itertuples()]
         width = min(max(map(len, names)), 30)
-        for k,o in [*zip(names, self.table.itertuples())][:most]:
+        for k,o in [*zip(names, self.table.itertuples(), strict=True)][:most]:
             lines.append(f'  {k[:width]:{width}}  {100*o.accuracy:3.0f} %  [{100*o.lo:.0f}, {100*o.hi:.0f}]  {o.verdict}')
-        if len(names)>most: lines.append(f'  and {len(names)-most} more')
+        if most and len(names)>most: lines.append(f'  and {len(names)-most} more')
         n = len(self.sets)//max(1, len(self.known))
         lines.append(f'The intervals rest on the errors in {n} synthetic sets made from {self.made_of}.')
-        lines += ['They cannot know about shifts that leave the predictions as confident as before: a new domain, or new', 'classes. To be sure, label 50 of the new samples.']
+        lines += ['They cannot account for shifts that leave the predictions as confident as before: a new domain, or new classes.',
+                  'To be sure, label 50 of the new samples.']
         return '\n'.join(lines)
 
 def _verdict(lo, hi, known):
     if hi-lo>.4: return 'uncertain: label some'
     return 'less accurate' if hi<known else 'more accurate' if lo>known else 'no clear change'
+
+def _size(model):
+    "Side of images before the transform of a model crops them; `None` without a transform"
+    transform = getattr(model, 'transform', None)
+    if transform is None: return None
+    from PIL import Image # slow
+    return math.ceil(transform(Image.new('RGB', (600,600))).shape[-1]/.875)
 
 def _column_labels(labels, names, classes):
     "Labels as column numbers; `names` are those of the classes of the data, `classes` those of the outputs"
@@ -330,9 +375,13 @@ def _column_labels(labels, names, classes):
     if names and classes: y = np.array(names)[y]
     unique,codes = np.unique(y.astype(str), return_inverse=True)
     if y.dtype.kind in 'biuf' and not {*unique}<={*classes}: return y # `graded` checks them
-    if not classes: raise ValueError(f'the labels of `known` are names ({", ".join(unique[:3])}), those of the outputs are unknown; pass classes=[...], in their order')
+    if not classes:
+        raise ValueError(f'the labels of `known` are names ({", ".join(unique[:3])}), those of the outputs are '
+                         'unknown; pass classes=[...], in their order')
     at = match_classes(unique, classes)
-    if None in at: raise ValueError(f'the classes of `known` must be outputs of the model ({", ".join(classes[:5])}), got {unique[at.index(None)]!r}')
+    if None in at:
+        raise ValueError(f'the classes of `known` must be outputs of the model ({", ".join(classes[:5])}), got '
+                         f'{unique[at.index(None)]!r}')
     return np.array(at)[codes]
 
 def _run(model, data, limit, seed, run):
@@ -340,13 +389,14 @@ def _run(model, data, limit, seed, run):
     if isinstance(data, Outputs): return as_probs(data.probs).double().numpy(),data.labels
     if not is_classifier(model):
         data = Samples.of(data)
-        if data.loader is None and len(data)>limit: data = data[np.sort(np.random.default_rng(seed).permutation(len(data))[:limit])]
+        if data.loader is None and len(data)>limit:
+            data = data[np.sort(np.random.default_rng(seed).permutation(len(data))[:limit])]
     looks = [(look.probs.cpu().numpy(),look.labels) for look in forward(model, data, dtype=torch.float64, **run)]
     labels = None if any(y is None for _,y in looks) else np.concatenate([y for _,y in looks])
     return np.concatenate([p for p,_ in looks]),labels
 
 def predicted_accuracy(
-    model:Any, # Classifier: a network, a name as of `load`, of scikit-learn, or several by name; with `Outputs` a name or `None`
+    model:Any, # Network, name as of `load`, classifier of scikit-learn, or several by name; with `Outputs` a name or `None`
     known:Any, # Labelled samples that the model was not trained on, in any form of `Samples.of`, an `ImageSet`, or `Outputs`
     new:Any, # Samples without labels, likewise; or several sets by name
     *,
@@ -366,14 +416,17 @@ def predicted_accuracy(
     >>> rng = np.random.default_rng(0)
     >>> probs = rng.dirichlet([.5, .5, .5], 400)
     >>> labels = (probs.cumsum(1)>rng.random((400, 1))).argmax(1)
-    >>> found = predicted_accuracy(None, Outputs(probs=probs[:200], labels=labels[:200]), Outputs(probs=probs[200:]), progress=False)
+    >>> found = predicted_accuracy(None, Outputs(probs=probs[:200], labels=labels[:200]), Outputs(probs=probs[200:]),
+                                   progress=False)
     >>> bool(found.table.lo[0]<(probs.argmax(1)==labels)[200:].mean()<found.table.hi[0])
     True
     """
     number(coverage, 'coverage', 0, 1, '()')
     whole(n_sets, 'n_sets', 20)
     if isinstance(known, Outputs): models = {model or known.name: None}
-    else: models = {k: load(m) if isinstance(m, str) else m for k,m in (model if isinstance(model, Mapping) else {model if isinstance(model, str) else type(model).__name__: model}).items()}
+    elif isinstance(model, Mapping): models = dict(model)
+    else: models = {model if isinstance(model, str) else type(model).__name__: model}
+    models = {k: load(m) if isinstance(m, str) else m for k,m in models.items()}
     news = dict(new) if isinstance(new, Mapping) else {getattr(new, 'name', '') or 'new': new}
     if not news or not models: raise ValueError('`model` and `new` must not be empty')
     run = dict(batch_size=batch_size, device=device, progress=progress)
@@ -383,48 +436,52 @@ def predicted_accuracy(
         if isinstance(m, torch.nn.Module):
             try: images = image_set(known, 'known', size=_size(m), limit=limit, seed=seed)
             except ValueError: pass # texts, or normalized images
-        probs,labels = _run(m, known if images is None else images, limit, seed, run|dict(desc=f'{k} on known', name='known'))
+        probs,labels = _run(m, known if images is None else images, limit, seed,
+                            run|dict(desc=f'{k} on known', name='known'))
         if labels is None: raise ValueError('`known` must have labels')
-        names = getattr(getattr(known, 'dataset', known), 'classes', ()) if not isinstance(known, (str,Path)) else getattr(Samples.of(known).dataset, 'classes', ())
-        learned = _Known(probs, _column_labels(labels, [] if is_classifier(m) or isinstance(known, Outputs) else list(names), list(classes) or getattr(m, 'classes', ())))
+        data = Samples.of(known).dataset if isinstance(known, (str,Path)) else getattr(known, 'dataset', known)
+        names = [] if is_classifier(m) or isinstance(known, Outputs) else list(getattr(data, 'classes', ()))
+        labelled = _Known(probs, _column_labels(labels, names, list(classes) or getattr(m, 'classes', ())))
         made_of = 'the table of predictions' if images is None else 'the labelled images'
-        made = _shifted_tables(learned, n_sets, seed) if images is None else _shifted_images(m, images.images, learned, n_sets, seed, run)
-        evidence,estimated,true,sizes = [],[],[],[]
-        for p,y in made:
-            evidence.append(learned.estimates(p))
-            estimated.append(_qualities(p, _tempered(p, np.median(evidence[-1]))))
-            true.append(_qualities(p, np.eye(p.shape[1])[y]))
-            sizes.append(len(y))
-        evidence,estimated,true = map(np.array, (evidence,estimated,true))
-        errors = abs(estimated-true)
-        synthetic += [dict(model=k, estimate=a, accuracy=b) for a,b in zip(estimated[:,0], true[:,0])]
-        facts.append(dict(model=k, accuracy=learned.accuracy, n=len(probs)))
+        sets = _shifted_tables(labelled, n_sets, seed) if images is None else _shifted_images(m, images.images,
+                                                                                              labelled, n_sets, seed,
+                                                                                                  run)
+        learned = _Learned(labelled, sets, images is not None)
+        synthetic.append(learned.table.assign(model=k))
+        facts.append(dict(model=k, accuracy=labelled.accuracy, n=len(probs)))
         known_preds[k] = probs.argmax(1)
         for data,samples in news.items():
             if isinstance(samples, tuple) and is_classifier(m): samples = samples[0]
             p,_ = _run(m, samples, 5*limit, seed, run|dict(desc=f'{k} on {data}', name='new'))
-            if p.shape[1]!=probs.shape[1]: raise ValueError(f'`new` must have the {probs.shape[1]} classes of `known`, got {p.shape[1]}')
-            here,at = dict(model=k, data=data, n=len(p)),np.array(learned.estimates(p))
-            q = _tempered(p, np.median(at))
-            for j,(metric,value) in enumerate(zip(('accuracy','f1_macro','auroc'), _qualities(p, q))):
-                ok = np.isfinite(errors[:,j])
-                if not math.isfinite(value) or ok.sum()<20: continue
-                lo,hi = _interval(errors[ok,j], evidence[ok], np.median(sizes), value, at, len(p), coverage)
-                rows.append(here|dict(metric=metric, value=value, lo=lo, hi=hi, unit=metric.partition('_')[0]))
-            single = dict(zip(('atc','calibrated_confidence','class_balance'), at))|dict(doc=doc(learned.probs, learned.labels, p), cot=1-cot(p, prior=learned.prior))
+            if p.shape[1]!=probs.shape[1]:
+                raise ValueError(f'`new` must have the {probs.shape[1]} classes of `known`, got {p.shape[1]}')
+            found,x,accuracy = learned.estimate(p)
+            here,q = dict(model=k, data=data, n=len(p)),_tempered(p, accuracy)
+            _,f1,area = _qualities(p, q)
+            for j,(metric,value) in enumerate(dict(accuracy=accuracy, f1_macro=f1, auroc=area).items()):
+                lo,hi = learned.interval(j, value, x, len(p), coverage)
+                if math.isfinite(value):
+                    rows.append(here|dict(metric=metric, value=value, lo=lo, hi=hi, unit=metric.partition('_')[0]))
+            prior = np.bincount(labelled.labels, minlength=p.shape[1])/len(probs)
+            single = found|dict(doc=doc(labelled.probs, labelled.labels, p), cot=1-cot(p, prior=prior))
             rows += [here|dict(metric=metric, value=v, unit='accuracy') for metric,v in single.items()]
-            rows += [here|dict(metric=f'f1[{c}]', value=v, unit='f1') for c,v in zip(list(classes) or range(p.shape[1]), _f1(p, q))][:100]
+            rows += [here|dict(metric=f'f1[{classes[c] if classes else c}]', value=v, unit='f1')
+                     for c,v in enumerate(_f1(p, q))][:100]
             new_preds.setdefault(data, {})[k] = p.argmax(1)
     for data,preds in new_preds.items() if len(models)>2 else ():
-        try: line = agreement_on_the_line(np.stack([*known_preds.values()]), learned.labels, np.stack([*preds.values()]))
+        try:
+            line = agreement_on_the_line(np.stack([*known_preds.values()]), labelled.labels,
+                                         np.stack([*preds.values()]))
         except ValueError: continue # other samples for each model, or no line
-        rows += [dict(model=k, data=data, n=len(preds[k]), metric='agreement_on_the_line', value=v, unit='accuracy') for k,v in zip(preds, line)]
+        rows += [dict(model=k, data=data, n=len(preds[k]), metric='agreement_on_the_line', value=v, unit='accuracy')
+                 for k,v in zip(preds, line, strict=True)]
     estimates,facts = result_frame(rows),pd.DataFrame(facts)
     table = estimates[estimates.metric=='accuracy'].rename(columns=dict(value='accuracy'))
     known_accuracy = table.model.map(facts.set_index('model').accuracy)
-    table['verdict'] = [_verdict(*o) for o in zip(table.lo, table.hi, known_accuracy)]
-    table = table.loc[(table.lo-table.hi).sort_values(kind='stable').index, ['model','data','n','accuracy','lo','hi','verdict']].reset_index(drop=True)
-    return PredictedAccuracy(table, estimates, facts, pd.DataFrame(synthetic), made_of, coverage)
+    table['verdict'] = [_verdict(*o) for o in zip(table.lo, table.hi, known_accuracy, strict=True)]
+    table = table.loc[(table.lo-table.hi).sort_values(kind='stable').index,
+                      ['model','data','n','accuracy','lo','hi','verdict']].reset_index(drop=True)
+    return PredictedAccuracy(table, estimates, facts, pd.concat(synthetic, ignore_index=True), made_of, coverage)
 
 def plot_predicted_accuracy(
     found:PredictedAccuracy, # From `predicted_accuracy`

@@ -1,4 +1,4 @@
-"""Do the features show how an image was rotated, or how its tiles were arranged? (Deng et al. 2021)
+"""Whether the features show how an image was rotated, or in which order its tiles are (Deng et al. 2021)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/prediction.html.md"""
 
@@ -22,17 +22,17 @@ from ..outputs import forward
 from ..store import load_arrays, save_arrays
 from .views import jigsaws, permutations as permutations_of, rotations
 
-# %% ../../nbs/invariance/03_prediction.ipynb #c42e045a
+# %% ../../nbs/invariance/03_prediction.ipynb #47034648
 @dataclass(eq=False, repr=False)
 class TransformHead:
-    "A linear classifier of views on frozen features; class 0 is the unchanged image"
+    "A linear classifier of views on frozen features; class 0 is the image as it is"
     weight:np.ndarray # Shape `[d, v]` for `v` views
     bias:np.ndarray # Shape `[v]`
     task:str # 'rotation' or 'jigsaw'
     grid:int=2 # Number of tiles along each side (jigsaw)
     permutations:tuple=() # Permutation of each class but the first (jigsaw)
-    layer:str='' # Module whose input is the features; '': the layer that computes the logits
-    history:Any=() # Validation accuracy after each epoch; the weights are from the best epoch
+    layer:str='' # Module whose input are the features; '': the layer that makes the logits
+    history:Any=() # Validation accuracy after each epoch; the weights are of the best one
 
     def __post_init__(self):
         one_of(self.task, 'task', ('rotation','jigsaw'))
@@ -40,12 +40,14 @@ class TransformHead:
         if self.task=='jigsaw': self.permutations = tuple(permutations_of(grid=int(self.grid), which=self.permutations))
         v = len(self.views)
         if self.weight.shape[1:]!=(v,) or self.bias.shape!=(v,):
-            raise ValueError(f'`weight` must have the shape [d, {v}] and `bias` [{v}] for {v} views, got {self.weight.shape} and {self.bias.shape}')
+            raise ValueError(f'`weight` must have the shape [d, {v}] and `bias` [{v}] for {v} views, got '
+                             f'{self.weight.shape} and {self.bias.shape}')
 
     @property
     def views(self) -> list: # `None` for the identity, then functions from images to images
         "View of each class"
-        return [None, *(rotations() if self.task=='rotation' else jigsaws(grid=int(self.grid), which=self.permutations))]
+        return [None, *(rotations() if self.task=='rotation'
+                        else jigsaws(grid=int(self.grid), which=self.permutations))]
 
     def __repr__(self):
         best = f', validation accuracy {max(self.history):.3f}' if len(self.history) else ''
@@ -53,11 +55,12 @@ class TransformHead:
 
     def predict(self,
         features:ArrayLike, # Features of views, shape `[n, d]`
-    ) -> ArrayLike: # Number of the view, 0 for the unchanged image, shape `[n]`
+    ) -> ArrayLike: # Number of the view, 0 for the image as it is, shape `[n]`
         "Predicted view of each row"
         x = as_matrix(features)
         if x.shape[1]!=len(self.weight):
-            raise ValueError(f'the head needs {len(self.weight)} features, got {x.shape[1]}; was it fitted to another model or layer?')
+            raise ValueError(f'the head reads {len(self.weight)} features, got {x.shape[1]}; was it fitted to another '
+                             'model or layer?')
         weight,bias = (torch.from_numpy(o).to(x.device) for o in (self.weight,self.bias))
         return like((x.double()@weight+bias).argmax(1), features)
 
@@ -69,26 +72,27 @@ class TransformHead:
 
     @classmethod
     def load(cls,
-        folder:str|Path, # Written by `save`
+        folder:str|Path, # What `save` wrote
     ) -> 'TransformHead': # The same head
-        "Read a saved head"
-        return cls(**{k: v.tolist() if k in ('task','grid','layer','permutations') else v for k,v in load_arrays(folder).items()})
+        "Read what `save` wrote"
+        return cls(**{k: v.tolist() if k in ('task','grid','layer','permutations') else v for k,
+                      v in load_arrays(folder).items()})
 
-# %% ../../nbs/invariance/03_prediction.ipynb #f8daaa3c
+# %% ../../nbs/invariance/03_prediction.ipynb #1fd88441
 def fit_head(
-    model:Any, # Network whose features are tested
-    images:Any, # Training images for the model, `[n, c, h, w]`, a data set, or a loader
+    model:Any, # Network whose features are judged
+    images:Any, # Training images as the model takes them, `[n, c, h, w]`, a data set, or a loader
     *,
     task:str='rotation', # 'rotation' or 'jigsaw'
     grid:int=2, # Number of tiles along each side (jigsaw)
-    permutations:str|int|Iterable[Iterable[int]]='all', # In addition to the identity, as in `permutations` (jigsaw)
+    permutations:str|int|Iterable[Iterable[int]]='all', # Besides the identity, as in `permutations` (jigsaw)
     epochs:int=25, # Passes over all views of the training images
     lr:float=1e-2, # Learning rate
     val_frac:float=.1, # Share of the images that selects the epoch; 0: the last epoch
-    layer:str|None=None, # Module whose input is the features; `None`: the layer that computes the logits
+    layer:str|None=None, # Module whose input are the features; `None`: the layer that makes the logits
     batch_size:int=256, # Images per forward pass
     device:Any=None, # Where the model runs; `None`: where it is
-    seed:int=0, # Random seed of the split, the order of the views, and the permutations
+    seed:int=0, # Of the split, the order of the views, and the draw of permutations
     progress:bool=True, # Show progress bars
 ) -> TransformHead: # With the weights of the best epoch
     "Train a head to recognize views; all views of an image are on the same side of the validation split"
@@ -96,12 +100,16 @@ def fit_head(
     ps = tuple(permutations_of(grid=grid, which=permutations, seed=seed)) if task=='jigsaw' else ()
     views = [None, *(jigsaws(grid=grid, which=ps) if ps else rotations())]
     parts:list[list] = [[] for _ in views]
-    for look in forward(model, images, views=views, layer=layer, need_logits=False, batch_size=batch_size, device=device,
-                        progress=progress, desc=f'{task} features', name='images'): parts[look.view].append(look.features.cpu())
+    for look in forward(model, images, views=views, layer=layer, need_logits=False, batch_size=batch_size,
+                        device=device,
+                        progress=progress, desc=f'{task} features',
+                        name='images'): parts[look.view].append(look.features.cpu())
     x = torch.stack([torch.cat(p) for p in parts]) # shape [v, n, d]
     v,n,d = x.shape
     n_val = max(1, round(n*val_frac)) if number(val_frac, 'val_frac', 0, 1, '[)') else 0
-    if n_val>=n: raise ValueError(f'`images` must hold at least two, one to train on and one for validation, got {n}; or choose `val_frac`=0')
+    if n_val>=n:
+        raise ValueError(f'`images` must hold at least two, one to train on and one for validation, got {n}; or choose '
+                         '`val_frac`=0')
     g = torch.Generator().manual_seed(seed)
     order = torch.randperm(n, generator=g)
     rows,held_out,m = x[:,order[n_val:]].flatten(0, 1),x[:,order[:n_val]].double(),n-n_val
@@ -115,23 +123,27 @@ def fit_head(
             cross_entropy(head(rows[i].double()), i//m).backward()
             sgd.step()
         weight,bias = head.weight.detach().T.numpy().copy(),head.bias.detach().numpy().copy()
-        if not np.isfinite(weight).all(): raise ValueError(f'the weights of the head have grown without bound, lower `lr`={lr}')
-        if n_val: history.append(float(((held_out@torch.from_numpy(weight)+torch.from_numpy(bias)).argmax(-1)==torch.arange(v)[:,None]).double().mean()))
+        if not np.isfinite(weight).all():
+            raise ValueError(f'the weights of the head have grown without bound, lower `lr`={lr}')
+        if n_val:
+            history.append(float((head(held_out).argmax(-1)==torch.arange(v)[:,None]).double().mean()))
         if best is None or not n_val or history[-1]>max(history[:-1]): best = weight,bias
     return TransformHead(*best, task, grid, ps, layer or '', np.array(history))
 
-# %% ../../nbs/invariance/03_prediction.ipynb #e3cff2b7
+# %% ../../nbs/invariance/03_prediction.ipynb #dd75a93a
 def _prediction(task, model, images, head, **options):
     if not isinstance(head, TransformHead) or head.task!=task:
-        raise ValueError(f"`head` must be a TransformHead for '{task}', got {head!r}; fit one: fit_head(model, training_images, task='{task}')")
+        raise ValueError(f"`head` must be a TransformHead for '{task}', got {head!r}; fit one: fit_head(model, "
+                         f"training_images, task='{task}')")
     found,n = 0,0
-    for look in forward(model, images, views=head.views, layer=head.layer or None, need_logits=False, name='images', desc=f'{task} prediction', **options):
+    for look in forward(model, images, views=head.views, layer=head.layer or None, need_logits=False, name='images',
+                        desc=f'{task} prediction', **options):
         found,n = found+int((head.predict(look.features)==look.view).sum()),n+len(look.features)
     return found/n
 
 def rotation_prediction(
     model:Any, # The model that `head` was fitted to
-    images:Any, # Input images of the model, `[n, c, h, w]`, a data set, or a loader
+    images:Any, # Images as the model takes them, `[n, c, h, w]`, a data set, or a loader
     head:TransformHead, # From `fit_head`
     *,
     batch_size:int=256, # Images per forward pass
@@ -154,14 +166,14 @@ def rotation_prediction(
 
 def jigsaw_prediction(
     model:Any, # The model that `head` was fitted to
-    images:Any, # Input images of the model, `[n, c, h, w]`, a data set, or a loader
+    images:Any, # Images as the model takes them, `[n, c, h, w]`, a data set, or a loader
     head:TransformHead, # From `fit_head(..., task='jigsaw')`
     *,
     batch_size:int=256, # Images per forward pass
     device:Any=None, # Where to run; `None`: where the model is
     progress:bool=True, # Show a progress bar
 ) -> float: # Accuracy, in [0, 1]; chance is one over the number of views
-    """Share of the permutations of each image, including the identity, that the head recognizes
+    """Share of the permutations of each image, the identity among them, that the head recognizes
 
     Raises `ValueError` if `head` is not for jigsaws, or sides of the images are not divisible by its grid.
 

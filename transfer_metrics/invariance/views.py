@@ -38,7 +38,7 @@ def rotate(
     """
     return like(_images(images).rot90(whole(k, 'k', 0, 3), (2,3)), images)
 
-# %% ../../nbs/invariance/01_views.ipynb #94a3f2cd
+# %% ../../nbs/invariance/01_views.ipynb #225d018f
 def _permutation(p, grid, name='permutation'):
     m,t = grid*grid,tuple(p) if isinstance(p, Iterable) else ()
     if all(isinstance(i, Integral) for i in t) and sorted(t)==list(range(m)): return tuple(map(int, t))
@@ -60,13 +60,14 @@ def jigsaw(
     x,g = _images(images),whole(grid, 'grid', 2)
     h,w = (side//g for side in x.shape[2:])
     if (h*g,w*g)!=tuple(x.shape[2:]):
-        raise ValueError(f'sides of `images` must be divisible by `grid`={g}, got {x.shape[2]} x {x.shape[3]} pixels; crop or resize them')
+        raise ValueError(f'sides of `images` must be divisible by `grid`={g}, got {x.shape[2]} x {x.shape[3]} pixels; '
+                         'crop or resize them')
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
     def tile(t, i): return t[:,:,i//g*h:(i//g+1)*h,i%g*w:(i%g+1)*w]
     for j,i in enumerate(_permutation(permutation, g)): tile(out, j).copy_(tile(x, i))
     return like(out, images)
 
-# %% ../../nbs/invariance/01_views.ipynb #c8efbc97
+# %% ../../nbs/invariance/01_views.ipynb #615ee3f6
 _three_swaps = (1,0,2,3),(2,0,1,3),(3,0,1,2)
 
 def permutations(
@@ -90,10 +91,12 @@ def permutations(
     if which=='three_swaps' and g==2: return [*_three_swaps]
     if isinstance(which, str):
         if which=='all' and g<4: return [*orders(identity)][1:]
-        raise ValueError("`which` must be 'all' (up to 3 x 3 tiles), 'three_swaps' (2 x 2), the number to draw, or a list of permutations, "
+        raise ValueError("`which` must be 'all' (up to 3 x 3 tiles), 'three_swaps' (2 x 2), the number to draw, or a "
+                         "list of permutations, "
                          f'got {which!r} for a grid of {g}')
     ps = [_permutation(p, g, 'which') for p in which]
-    if not ps or len({*ps,identity})<=len(ps): raise ValueError(f'`which` must list different permutations without the identity, got {which!r}')
+    if not ps or len({*ps,identity})<=len(ps):
+        raise ValueError(f'`which` must list different permutations without the identity, got {which!r}')
     return ps
 
 def rotations() -> list[Callable]: # Functions from images to images

@@ -17,7 +17,7 @@ from .curve import Curve, Sides
 from ..registry import registry, resolve_all
 from ..stats import Estimate, resample as resample_units
 
-# %% ../../nbs/learning_curves/07_bootstrap.ipynb #bf82cbd5
+# %% ../../nbs/learning_curves/07_bootstrap.ipynb #7870ba67
 def _scores(items, curve, name):
     "Scores of the test items of one side, shape `[r, k, m]`"
     x = as_tensor(items, f'items of {name}').double().cpu().numpy()
@@ -34,7 +34,7 @@ def bootstrap(
     resample:str='runs', # What a new experiment would draw again: 'runs', test 'items', or 'both'
     items:tuple[ArrayLike,ArrayLike]|None=None, # Scores of the test items of both, `[r, k, m]` or `[k, m]`, mean `perf`
     paired:bool|None=None, # Whether both sides are drawn together; `None`: if their runs have the same names
-    interval:str='expanded', # 'expanded' (wider for few units), 'percentile' or 'bca'
+    interval:str='expanded', # 'expanded' (wider for few units) or 'percentile'
     n_boot:int=10_000, # Number of resamples; 0: no interval
     coverage:float=.95, # Nominal coverage
     seed:int=0, # Of the resamples
@@ -49,7 +49,8 @@ def bootstrap(
     0.300 [0.300, 0.300]
     """
     curves = base,transfer
-    if Sides(base=base, transfer=transfer).many: raise ValueError('`base` and `transfer` must be one curve each, without each()')
+    if Sides(base=base, transfer=transfer).many:
+        raise ValueError('`base` and `transfer` must be one curve each, without each()')
     one_of(resample, 'resample', ('runs','items','both'))
     if (items is None)!=(resample=='runs'):
         raise ValueError(f"`items` are needed unless resample='runs', got {type(items).__name__} for {resample!r}")
@@ -70,16 +71,18 @@ def bootstrap(
     fs = {k: partial(m.f, **bound) for k,(m,bound) in resolve_all(metric, registry('learning_curves')).items()}
     def of_resamples(*counts):
         drawn = []
-        for i,(c,x) in enumerate(zip(curves, data)):
-            w = {kind: n/size for (kind,of,size),n in zip(groups, counts) if i in of}
+        for i,(c,x) in enumerate(zip(curves, data, strict=True)):
+            w = {kind: n/size for (kind,of,size),n in zip(groups, counts, strict=True) if i in of}
             y = np.tensordot(w['runs'], x, 1) if 'runs' in w else x
             drawn.append(c.each((y@w['items'][:,:,None] if 'items' in w else y)[...,0]))
         res = {k: np.asarray(f(*drawn), float) for k,f in fs.items()}
         wrong = [k for k,v in res.items() if v.shape!=(len(counts[0]),)]
-        if wrong: raise ValueError(f'`metric` {wrong[0]} must return one number for each of many curves, see `Curve.each`')
+        if wrong:
+            raise ValueError(f'`metric` {wrong[0]} must return one number for each of many curves, see `Curve.each`')
         return res
     sizes = [size for *_,size in groups]
     most = max(16*(len(base.n)+len(transfer.n)), *sizes, data[0][0].size*(resample=='both'))
-    found = resample_units(of_resamples, sizes, value={k: float(f(*curves)) for k,f in fs.items()}, n_boot=n_boot, least=2,
-                           coverage=coverage, interval=interval, seed=seed, at_once=max(1, 2**20//most), progress=progress)
+    found = resample_units(of_resamples, sizes, value={k: float(f(*curves)) for k,f in fs.items()}, n_boot=n_boot,
+                           least=2, coverage=coverage, interval=interval, seed=seed, at_once=max(1, 2**20//most),
+                           progress=progress)
     return found.popitem()[1] if single else found

@@ -22,13 +22,14 @@ from ..arrays import columns, one_of
 from .bootstrap import bootstrap
 from .curve import Curve, Sides, plot_curves
 from .jumpstart import asymptotic_advantage, handicap, jumpstart
-from .relative_reduction import (average_relative_reduction, average_symmetric_reduction,
+from .relative_reduction import (average_relative_reduction,
+                                                                 average_symmetric_reduction,
                                                                  relative_reduction)
 from ..plots import axes, meaning
 from ..registry import registry
 from ..stats import Estimate
 
-# %% ../../nbs/learning_curves/08_compare.ipynb #8f0bf484
+# %% ../../nbs/learning_curves/08_compare.ipynb #0246b769
 def _thousands(mark): # pattern of numbers such as 1,600.5
     return rf'[-+]?[1-9]\d{{0,2}}(\{mark}\d{{3}})+(\{"." if mark=="," else ","}\d+)?'
 
@@ -36,7 +37,8 @@ def _read(table):
     "A table, and the decimal mark of its text"
     if isinstance(table, pd.DataFrame): return table,'.'
     path = Path(table)
-    if path.suffix.lower() in ('.parquet','.xlsx'): return (pd.read_excel if 'x' in path.suffix else pd.read_parquet)(path),'.'
+    if path.suffix.lower() in ('.parquet','.xlsx'):
+        return (pd.read_excel if 'x' in path.suffix else pd.read_parquet)(path),'.'
     try:
         with path.open(encoding='utf-8-sig') as f: sep = max('\t;,', key=f.readline().count)
         with warnings.catch_warnings(action='error', category=pd.errors.ParserWarning):
@@ -70,21 +72,25 @@ def _curve(name, frame, decimal, n, perf, run, options):
     if len(sizes)<2: sizes = dict.fromkeys(perf)
     missing = [k for k in (n if None in sizes.values() or not sizes else None,run) if k and k not in frame]
     if missing or not sizes:
-        raise ValueError(f'no column {missing[0] if missing else "of the performance"!r} among {", ".join(map(repr, frame))}; '
+        raise ValueError(f'no column {missing[0] if missing else "of the performance"!r} among '
+                         f'{", ".join(map(repr, frame))}; '
                          'name the columns of the sizes (n), the performance (perf), the runs (run) and the arms (by)')
     prefix = len(commonprefix([*map(str, perf)])) # the rest of a heading names a run
-    rows = pd.concat([pd.DataFrame(dict(n=_numbers(frame[n], decimal) if size is None else size, perf=_numbers(frame[k], decimal),
-                                        run=frame[run] if run else frame.index if size is not None else str(k)[prefix:]))
+    rows = pd.concat([pd.DataFrame(dict(n=_numbers(frame[n], decimal) if size is None else size,
+                                        perf=_numbers(frame[k], decimal),
+                                        run=frame[run] if run else str(k)[prefix:] if size is None else frame.index))
                       for k,size in sizes.items()])
     if len(sizes)>1: rows = rows.dropna()
     elif not run and rows.n.duplicated().any():
         warnings.warn('rows with the same n are averaged; if they are runs, name their column (run)', stacklevel=3)
     curve = Curve(rows.n, rows.perf, run=rows.run, **options)
     curve.name = name
-    if len(curve.n)<2: raise ValueError(f'{name or "a curve"} has a single size, n = {curve.n[0]:,.10g}; measure two or more')
+    if len(curve.n)<2:
+        raise ValueError(f'{name or "a curve"} has a single size, n = {curve.n[0]:,.10g}; measure two or more')
     return curve
 
-_untrained = 'scratch','from scratch','base','baseline','random','random init','none','no','no transfer','without','false','0'
+_untrained = ('scratch','from scratch','base','baseline','random','random init','none','no','no transfer','without',
+              'false','0')
 
 def read_curves(
     table:Any, # A .csv, .tsv, .parquet or .xlsx file, or a DataFrame; or two of them, without and with transfer
@@ -119,13 +125,13 @@ def read_curves(
         arms = [(k, frame[values==one_of(k, 'keep', found)], decimal, perf[0]) for k in pair]
     elif len(perf)==2: arms = [(str(k).strip('*_- '), frame, decimal, k) for k in perf]
     else:
-        raise ValueError(f'`by` must name the column that distinguishes training without transfer from training with it, '
-                         f"or `perf` two columns or patterns ('scratch*,pretrained*'), "
+        raise ValueError(f'`by` must name the column that distinguishes training without transfer from training with '
+                         f"it, or `perf` two columns or patterns ('scratch*,pretrained*'), "
                          f"got the columns {', '.join(map(repr, frame))}")
     base,transfer = (_curve(*arm[:3], n, arm[3], run, options) for arm in arms)
     return base,transfer
 
-# %% ../../nbs/learning_curves/08_compare.ipynb #18f54fb4
+# %% ../../nbs/learning_curves/08_compare.ipynb #f5b485b2
 def missed_by_transfer(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
@@ -147,7 +153,7 @@ def _reason(name, value, base, transfer):
     if np.isfinite(value): return ''
     if name=='transfer_ratio': return 'the area under base is 0'
     sides = Sides(base=base, transfer=transfer)
-    (slow,s),(fast,f) = [*zip(('base','transfer'), sides)][::1 if value>0 else -1]
+    (slow,s),(fast,f) = [*zip(('base','transfer'), sides, strict=True)][::1 if value>0 else -1]
     start = f.p0.item()
     highest = start if name in ('handicap','mean_log_speedup') else max(start, f.end.item())
     def text(p): return f'{sides.sign*p:.4g}'
@@ -162,12 +168,14 @@ def _warning(base, transfer):
     ends = ' and '.join(f'{c.perf[0]:.3g} to {c.perf[-1]:.3g}' for c in (base,transfer))
     small,large = sorted((base,transfer), key=lambda c: c.perf.max())
     falls = all(np.sign(c.perf[-1]-c.perf[0])==(-1 if c.direction=='max' else 1) for c in (base,transfer))
-    if falls: return f"both curves get worse with more data, {ends}; if this is better, change `direction`, {base.direction!r}"
-    if base.direction=='max' and min(small.perf.min(), large.perf.min())>=0 and small.perf.max()<=1 and 2<large.perf.max()<=100:
+    if falls:
+        return f"both curves get worse with more data, {ends}; if this is better, change `direction`, {base.direction!r}"
+    if (base.direction=='max' and min(small.perf.min(), large.perf.min())>=0 and small.perf.max()<=1
+        and 2<large.perf.max()<=100):
         return f'one curve seems to be in fractions and the other in percent, {ends}'
     return ''
 
-# %% ../../nbs/learning_curves/08_compare.ipynb #760bb744
+# %% ../../nbs/learning_curves/08_compare.ipynb #a5b319dc
 def _interval(lo, hi, form='.3g'): return '' if math.isnan(lo) else f' [{lo:{form}}, {hi:{form}}]'.replace('inf', '∞')
 
 @dataclass(repr=False)
@@ -188,7 +196,8 @@ class Comparison:
                 for c in pair: c.start = start
                 by_start[start] = 100*f(*pair)
             if np.isfinite([*by_start.values()]).all(): break
-        row,relative,symmetric = (rows.loc[f'average_{k}_reduction'] for k in (f.__name__.split('_')[1],'relative','symmetric'))
+        row,relative,symmetric = (rows.loc[f'average_{k}_reduction']
+                                  for k in (f.__name__.split('_')[1],'relative','symmetric'))
         low,high = sorted(by_start.values())
         width = next((100*(o.hi-o.lo) for o in (row,symmetric) if math.isfinite(o.hi-o.lo)), .5)
         share,end,more = f'{100*row.value:.0f} %',_interval(100*row.lo, 100*row.hi, '.0f'),[]
@@ -196,10 +205,11 @@ class Comparison:
         if high-low>width:
             share,lo,hi = f'between {low:.0f} % and {high:.0f} %',low,high
             end = f': nothing was measured below n = {max(self.base.n[0], self.transfer.n[0]):,.10g}'
-            more = [f"It is {by_start['zero']:.0f} % if the first measured level counts as reached with n = 0 (start='zero'), "
-                    f"{by_start['first']:.0f} % if with the smallest size (start='first')."]
+            more = [f"It is {by_start['zero']:.0f} % if the first measured level counts as reached with n = 0 "
+                    f"(start='zero'), {by_start['first']:.0f} % if with the smallest size (start='first')."]
         if f is average_symmetric_reduction:
-            more.append(f'This is the symmetric reduction; the relative reduction is minus infinity, because {relative.reason}.')
+            more.append(f'This is the symmetric reduction; the relative reduction is minus infinity, '
+                        f'because {relative.reason}.')
         elif relative.p_neg_inf:
             more.append(f'In {100*relative.p_neg_inf:.2g} % of the resamples transfer misses a level of the base, '
                         'and the reduction is minus infinity.')
@@ -218,16 +228,17 @@ class Comparison:
             if row.lo<=0<=row.hi: gain += ', which may be chance'
             lines.append(f'At the {where} size (n = {sizes}), transfer is {gain}.')
         h,missed = rows.loc['handicap'],rows.loc['missed_by_transfer']
-        if np.isinf(h.value): lines.append('Training without transfer never reaches the level at which transfer starts.')
+        if np.isinf(h.value):
+            lines.append('Training without transfer never reaches the level at which transfer starts.')
         elif h.value:
-            lines.append(f'Training without transfer needs n = {h.value:,.0f}{_interval(h.lo, h.hi, ",.0f")} to reach the level '
-                         'at which transfer starts.')
+            lines.append(f'Training without transfer needs n = {h.value:,.0f}{_interval(h.lo, h.hi, ",.0f")} to reach '
+                         'the level at which transfer starts.')
         if missed.value:
             lines.append(f'Transfer does not reach the last {missed.value:.3g}{_interval(missed.lo, missed.hi)} of the '
                          'performance.')
         for k,c in ('Without',self.base),('With',self.transfer):
-            lines.append(f'{k} transfer: {c.name}{", "*bool(c.name)}{len(c.runs)} run{"s"*(len(c.runs)>1)}, n = {c.n[0]:,.10g} '
-                         f'to {c.n[-1]:,.10g}{"; "*bool(c.note)}{c.note}.')
+            lines.append(f'{k} transfer: {c.name}{", "*bool(c.name)}{len(c.runs)} run{"s"*(len(c.runs)>1)}, '
+                         f'n = {c.n[0]:,.10g} to {c.n[-1]:,.10g}{"; "*bool(c.note)}{c.note}.')
         return '\n'.join([*lines,self.resampled])
 
     def __repr__(self): return self.summary()
@@ -282,7 +293,7 @@ def compare_curves(
                           p_neg_inf=e.p_inf[0], p_pos_inf=e.p_inf[1], reason=why))
     return Comparison(base, transfer, pd.DataFrame(table), text, warning)
 
-# %% ../../nbs/learning_curves/08_compare.ipynb #fe9d06b1
+# %% ../../nbs/learning_curves/08_compare.ipynb #c19d53b8
 def plot_transfer(
     base:Curve|Comparison, # Without transfer; or the result of `compare_curves`
     transfer:Curve|None=None, # With transfer
@@ -301,18 +312,21 @@ def plot_transfer(
     for x,f,ends in (.05,jumpstart,(base.p0,transfer.p0)),(.95,asymptotic_advantage,(base.p_star,transfer.p_star)):
         below = rises==(x>.5) # where the plot is empty
         ax.plot([x,x], ends, '-_', color='k', lw=2, transform=ax.get_yaxis_transform())
-        ax.text(x-.015, (max if below else min)(ends), f'{f.__name__.replace("_", " ")} {f(base, transfer):.3g}', rotation=90,
-                fontsize=8, ha='right', va='top' if below else 'bottom', transform=ax.get_yaxis_transform())
+        ax.text(x-.015, (max if below else min)(ends), f'{f.__name__.replace("_", " ")} {f(base, transfer):.3g}',
+                rotation=90, fontsize=8, ha='right', va='top' if below else 'bottom',
+                transform=ax.get_yaxis_transform())
     h = handicap(base, transfer)
     if h>0:
         last = max(base.n[-1], transfer.n[-1])
         end = min(h, last)
-        ax.plot([0 if base.start=='zero' else base.n[0],end], [transfer.p0]*2, ':' if np.isinf(h) else '-', color=meaning['loss'])
-        ax.annotate(f'handicap {h:,.4g}'.replace('inf', '∞'), (end,transfer.p0), (end,.04 if rises else .96), fontsize=8,
-                    textcoords=('data','axes fraction'), color=meaning['loss'], ha='right' if end>last/2 else 'left',
-                    va='center', arrowprops=dict(arrowstyle='-', ls=':', color=meaning['loss'], relpos=(end>last/2,.5)))
+        ax.plot([0 if base.start=='zero' else base.n[0],end], [transfer.p0]*2, ':' if np.isinf(h) else '-',
+                color=meaning['loss'])
+        ax.annotate(f'handicap {h:,.4g}'.replace('inf', '∞'), (end,transfer.p0), (end,.04 if rises else .96),
+                    fontsize=8, textcoords=('data','axes fraction'), color=meaning['loss'],
+                    ha='right' if end>last/2 else 'left', va='center',
+                    arrowprops=dict(arrowstyle='-', ls=':', color=meaning['loss'], relpos=(end>last/2,.5)))
     if beside is None: return ax
-    starts,ends = zip(*((s.p0.item(),s.end.item()) for s in sides))
+    starts,ends = zip(*((s.p0.item(),s.end.item()) for s in sides), strict=True)
     p = sides.sign*np.union1d(np.linspace(min(starts), max(ends), 800), np.nextafter(starts, np.inf))
     saved = relative_reduction(base, transfer, p)
     shown = np.clip(saved, -1.1, 1)

@@ -19,7 +19,7 @@ from ..arrays import ArrayLike, as_tensor, columns, like, one_of, whole
 from ..plots import axes, meaning, palette
 from ..stats import t_interval
 
-# %% ../../nbs/learning_curves/01_curve.ipynb #8ba5d8f3
+# %% ../../nbs/learning_curves/01_curve.ipynb #a0f520cb
 class Curve:
     """A learning curve: the polygon through the measured points, or through their mean over runs
 
@@ -77,11 +77,14 @@ class Curve:
         lo,hi = np.sort(first)[most-1],np.sort(last)[r-most] # reached by two thirds of the runs each
         kept = (first<=lo)&(last>=hi)
         if kept.sum()<most: lo,hi,kept = first.max(),last.min(),np.full(r, True)
-        if lo>hi: raise ValueError(f'the runs have no n in common: one begins at {sizes[lo]:g}, another ends at {sizes[hi]:g}')
+        if lo>hi:
+            raise ValueError(f'the runs have no n in common: one begins at {sizes[lo]:g}, another '
+                             f'ends at {sizes[hi]:g}')
         there = measured[kept].any(0)
         inside = there&(np.arange(k)>=lo)&(np.arange(k)<=hi)
         self.n,self.run_names = sizes[inside],names[kept].tolist()
-        self.runs = np.array([np.interp(self.n, sizes[m], p[m]/t[m]) for p,t,m in zip(total, times, measured)])[kept]
+        self.runs = np.array([np.interp(self.n, sizes[m], p[m]/t[m]) 
+                              for p,t,m in zip(total, times, measured, strict=True)])[kept]
         shorter,cut = ', '.join(map(str, names[~kept])),', '.join(f'{o:,.10g}' for o in sizes[there&~inside])
         notes = [f'run {shorter} is left out, because it lacks sizes that the other runs have']*bool(shorter)
         self.note = '; '.join(notes+[f'n = {cut} is left out, because too few of the {r} runs have it']*bool(cut))
@@ -129,8 +132,8 @@ class Curve:
         if self.asymptote in ('power','exp'):
             fit = fit_asymptote(self, model=self.asymptote)
             if not (self.many or fit.converged):
-                warnings.warn(f'the data do not determine the limit of the {self.asymptote} law: {fit.p_star:.4g} is a guess',
-                              stacklevel=2)
+                warnings.warn(f'the data do not determine the limit of the {self.asymptote} law: {fit.p_star:.4g} is '
+                              'a guess', stacklevel=2)
             return fit.p_star
         sign = 1 if self.direction=='max' else -1
         end = sign*_end(sign*np.atleast_2d(self.perf), self.asymptote)[:,0]
@@ -157,7 +160,7 @@ class Curve:
         return (f'Curve({r} {what} of {k} points, n {self.n[0]:,.10g} to {self.n[-1]:,.10g}, '
                 f'perf {self.perf.min():.4g} to {self.perf.max():.4g}, {self.direction})')
 
-# %% ../../nbs/learning_curves/01_curve.ipynb #e20859e9
+# %% ../../nbs/learning_curves/01_curve.ipynb #f48e3013
 class Side(NamedTuple):
     "One curve, or many, for computing: higher is better, one row per curve"
     n: np.ndarray # sizes, shape `[k]`
@@ -190,7 +193,7 @@ class Side(NamedTuple):
         p:np.ndarray, # Levels, shape `[r, m]`
     ) -> np.ndarray: # In the shape of `p`; `inf` where a level is never reached
         "Smallest $n$ at which each curve reaches the levels"
-        i = np.array([best.searchsorted(levels) for best,levels in zip(self.best, p)])
+        i = np.array([best.searchsorted(levels) for best,levels in zip(self.best, p, strict=True)])
         return np.select([i==0,i==self.q.shape[1]], [self.zero,np.inf], self.on_edge(i, p)[0])
 
 def _end(q, asymptote):
@@ -212,12 +215,13 @@ class Sides:
         for option in 'direction','start':
             values = dict.fromkeys(getattr(c, option) for c in cs)
             if len(values)>1:
-                raise ValueError(f'{", ".join(curves)} must have the same {option}, got {" and ".join(map(repr, values))}')
+                raise ValueError(f'{", ".join(curves)} must have the same {option}, '
+                                 f'got {" and ".join(map(repr, values))}')
         self.many,self.sign = any(c.many for c in cs),1 if cs[0].direction=='max' else -1
         qs = [self.sign*np.atleast_2d(c.perf) for c in cs]
         self.scale = reduce(np.maximum, [abs(q).max(1, keepdims=True) for q in qs])
         self.sides = [Side(c.n, self._round(q), 0. if c.start=='zero' else c.n[0], self._round(_end(q, c.asymptote)))
-                      for c,q in zip(cs, qs)]
+                      for c,q in zip(cs, qs, strict=True)]
 
     def __iter__(self): return iter(self.sides)
 

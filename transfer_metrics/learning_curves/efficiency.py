@@ -14,7 +14,7 @@ from ..arrays import number, whole
 from .curve import Curve, Sides
 from .jumpstart import common_sizes, mean_performance
 
-# %% ../../nbs/learning_curves/06_efficiency.ipynb #2c748467
+# %% ../../nbs/learning_curves/06_efficiency.ipynb #d1c5fbab
 def statistical_efficiency(
     base:Curve, # Without transfer
     transfer:Curve, # With transfer
@@ -42,7 +42,7 @@ def statistical_efficiency(
         if (lack<=0).any(): raise ValueError(f'`{name}` must not reach `p_star`, {p_star:g}, got {c}')
         if len(c.n)<k or c.n[-k]<=0: raise ValueError(f'`{name}` must have {k} points with n > 0, got {c.n.tolist()}')
         ends.append((np.log(c.n[-k:]),np.log(lack[-k:])))
-    x,y = (np.array(o) for o in zip(*ends))
+    x,y = (np.array(o) for o in zip(*ends, strict=True))
     dx,dy = x-x.mean(1, keepdims=True),y-y.mean(1, keepdims=True)
     a = -(dx*dy).sum()/(dx*dx).sum()
     if a<=0: raise ValueError(f'the curves must come nearer to `p_star`, {p_star:g}, at their ends')

@@ -80,7 +80,7 @@ def handicap(
     needed = b.reach(t.p0)
     return sides.value(np.where(t.p0<b.p0, -t.reach(b.p0), needed) if signed else needed)
 
-# %% ../../nbs/learning_curves/04_jumpstart.ipynb #6b07eb58
+# %% ../../nbs/learning_curves/04_jumpstart.ipynb #66e88f15
 def mean_performance(
     n:np.ndarray, # Sizes of the corners, ascending, shape `[k]`
     perf:np.ndarray, # Performance there, shape `[..., k]`
@@ -92,7 +92,7 @@ def mean_performance(
     at = np.array([np.interp(x, n, corner) for corner in np.eye(len(n))])
     weights = at[:,0] if lo==hi else (at[:,1:]+at[:,:-1])@np.diff(x)/(2*(hi-lo))
     mean = perf@weights
-    return np.where(abs(mean)>1e-13*(abs(perf)@weights), mean, 0.) # the sum of positive and negative parts may be rounding
+    return np.where(abs(mean)>1e-13*(abs(perf)@weights), mean, 0.) # a sum of opposite parts may be rounding only
 
 def common_sizes(
     base:Curve, # Without transfer

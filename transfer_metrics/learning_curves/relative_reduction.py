@@ -17,7 +17,7 @@ from .averages import mean_over_levels, mean_ratio, ratio
 from .curve import Curve, Sides, at_levels
 from ..registry import metric
 
-# %% ../../nbs/learning_curves/03_relative_reduction.ipynb #e11ac73d
+# %% ../../nbs/learning_curves/03_relative_reduction.ipynb #fa7d2e6d
 _dietterich = '[Dietterich 2006](https://core.ac.uk/works/153926138)'
 
 def _saved(n, m): return 1-ratio(m, n)
@@ -87,7 +87,8 @@ def _mean_symmetric(base, transfer):
         m = np.where(t<1, n, b)
     def one_sided(n, m): # the same curve is ahead along the whole piece
         ahead = m[0]+m[1]<=n[0]+n[1]
-        r = mean_ratio([np.where(ahead, x, y) for x,y in zip(m, n)], [np.where(ahead, y, x) for x,y in zip(m, n)])
+        num,den = (tuple(np.where(o, x, y) for x,y in zip(m, n, strict=True)) for o in (ahead,~ahead))
+        r = mean_ratio(num, den)
         return np.where(ahead, 1-r, r-1)
     return t*one_sided((c,n), (a,m))+(1-t)*one_sided((n,d), (m,b))
 

@@ -15,7 +15,7 @@ import pandas as pd
 from ..arrays import as_labels, as_tensor, columns, whole
 from ..stats import jackknife_error, t_interval
 
-# %% ../../nbs/loss_data/01_curve.ipynb #02e76959
+# %% ../../nbs/loss_data/01_curve.ipynb #c8b6470e
 def loss_frame(
     df:pd.DataFrame, # Columns `seed, samples, val_loss` and, for several representations, `name`, in any order
     *,
@@ -29,10 +29,13 @@ def loss_frame(
         raise ValueError('`val_loss` must be finite and not negative (a mean negative log-likelihood, in nats), '
                          f'got {loss[bad][0]} in row {bad.argmax()} of `{arg}`')
     if not known.any(): raise ValueError(f'`{arg}` must have at least one loss, got none in {len(loss)} rows')
-    if not known.all(): warnings.warn(f'{(~known).sum()} of {len(loss)} rows are dropped because their loss is NaN', stacklevel=3)
+    if not known.all():
+        warnings.warn(f'{(~known).sum()} of {len(loss)} rows are dropped because their loss is NaN', stacklevel=3)
     df,frame = df[known],pd.DataFrame({'val_loss': loss[known]})
     for k,low in ('seed',-np.inf),('samples',1): frame[k] = [whole(v, k, low) for v in df[k].tolist()]
-    frame['name'],names = as_labels(df['name'], name='name') if 'name' in df else (0,np.array(['default'], object))
+    codes,names = as_labels(df['name'], name='name') if 'name' in df else (np.zeros(len(df), int),
+        np.array(['default'], object))
+    frame['name'] = np.asarray(codes)
     frame = frame.groupby(['name','samples','seed'], as_index=False).val_loss.mean()
     frame['name'] = names[frame.name]
     return frame[['seed','samples','val_loss','name']]
@@ -70,7 +73,8 @@ def as_curve(
                              'choose one, df[df.name==...], or use `compute_metrics`')
         (curve,*_), = curves.values()
     if n is None: return curve
-    if not 1<=n<=curve.n[-1]: raise ValueError(f'`n` must be from 1 to {curve.n[-1]:g}, the largest measured size, got {n}')
+    if not 1<=n<=curve.n[-1]:
+        raise ValueError(f'`n` must be from 1 to {curve.n[-1]:g}, the largest measured size, got {n}')
     k = np.searchsorted(curve.n, n)+1
     return LossCurve(curve.n[:k], curve.loss[:k])
 
@@ -79,7 +83,8 @@ def jackknife_t(
     values:np.ndarray, # Row 0 is the estimate, row `1+j` the estimate without seed `j`, shape `[1+r, ...]`
     *,
     coverage:float=.95, # Nominal coverage
-) -> tuple[np.ndarray,np.ndarray]: # Lower and upper ends, shape `[...]`; NaN for one seed, or where an estimate is not finite
+) -> tuple[np.ndarray,
+           np.ndarray]: # Lower and upper ends, shape `[...]`; NaN for one seed, or where an estimate is not finite
     "Interval over seeds: Student's $t$ with $r-1$ degrees of freedom times the standard error of the jackknife"
     v = np.asarray(values, float)
     with np.errstate(all='ignore'): return t_interval(v[0], jackknife_error(v[1:]), len(v)-2, coverage=coverage)
@@ -94,7 +99,8 @@ def warn_non_monotone(
     found = []
     for name,each in curves.items():
         n,L = each[0].n,np.stack([c.loss for c in each])
-        low = np.maximum.accumulate(np.where(L[0]<=np.minimum.accumulate(L[0]), np.arange(len(n)), 0)) # of the lowest loss so far
+        low = np.maximum.accumulate(np.where(L[0]<=np.minimum.accumulate(L[0]), np.arange(len(n)),
+                                             0)) # of the lowest loss so far
         rise = L-L[:,low]
         lo,_ = jackknife_t(rise, coverage=1-(1-coverage)/len(n)) # Bonferroni
         for j in np.flatnonzero((rise[0]>1e-9*L[0]) & ~(lo<=0))[:1]:

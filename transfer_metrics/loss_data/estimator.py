@@ -147,25 +147,29 @@ def _encoded(y, y_val, keep):
     codes,classes = as_labels(both, name='y')
     if len(classes)<2: raise ValueError(f'`y` must have at least two classes, got only {classes[0]}')
     rank,c = np.arange(len(classes)) if classes.dtype==object else classes.argsort().argsort(),len(classes)
-    if classes.dtype.kind in 'iu' and 0<=classes.min() and classes.max()<keep: rank,c = classes.astype(int),int(classes.max())+1
+    if classes.dtype.kind in 'iu' and 0<=classes.min() and classes.max()<keep:
+        rank,c = classes.astype(int),int(classes.max())+1
     codes = torch.from_numpy(rank)[codes]
     return codes[:len(y)],codes[len(y):],c
 
 # %% ../../nbs/loss_data/03_estimator.ipynb #0d448c82
 class _Networks:
     "Data that is split and whitened, and the networks of one probe, each trained once"
-    def __init__(self, probe, x, y, fns, *, n_seeds, train_steps, batch_size, val=None, whiten=True, val_frac=.1, stratify=True,
+    def __init__(self, probe, x, y, fns, *, n_seeds, train_steps, batch_size, val=None, whiten=True, val_frac=.1,
+                 stratify=True,
                  seed=0, device=None, matmul='float32', name='', store=None, resume=True, progress=True, keep=0):
         one_of(whiten, 'whiten', (None,True,False,'global','feature','zca'))
         self.probe,self.store,self.rows,self.digests = probe,store,Rows(store, resume=resume),{}
         self.seeds = range(whole(seed, 'seed', 0), seed+whole(n_seeds, 'n_seeds', 1))
         steps,batch_size = whole(train_steps, 'train_steps', 1),whole(batch_size, 'batch_size', 1)
         self.options = dict(matmul=matmul, train_steps=steps, batch_size=batch_size)
-        self.errors,self.place = {},dict(device=device or ('cuda' if torch.cuda.is_available() else 'cpu'), progress=progress)
+        self.errors,self.place = {},dict(device=device or ('cuda' if torch.cuda.is_available() else 'cpu'),
+                                         progress=progress)
         features,labels = _read(x, y, fns, 'x', batch_size, progress)
         held,labels_v = ({},None) if val is None else _read(val, None, fns, 'val', batch_size, progress)
         shapes,shapes_v = ({k: tuple(t.shape[1:]) for k,t in o.items()} for o in (features,held))
-        if held and shapes!=shapes_v: raise ValueError(f'`val` must have the names and shapes of `x`, {shapes}, got {shapes_v}')
+        if held and shapes!=shapes_v:
+            raise ValueError(f'`val` must have the names and shapes of `x`, {shapes}, got {shapes_v}')
         self.y,self.yv,self.n_classes = _encoded(labels, labels_v, keep)
         self.train = np.arange(len(labels))
         if not held:
@@ -173,7 +177,8 @@ class _Networks:
             self.yv = self.y[rows]
         self.x,self.xv = {},{}
         for k,t in features.items():
-            w,title = fit_whitening(t[self.train], whiten) if whiten else Tensor.float,f'{name} {k}'.strip() or 'default'
+            w,title = fit_whitening(t[self.train],
+                                    whiten) if whiten else Tensor.float,f'{name} {k}'.strip() or 'default'
             self.x[title] = w(t)
             self.xv[title] = w(held[k]) if held else self.x[title][rows]
 
@@ -258,7 +263,8 @@ def loss_data_curve(
     [0.5623, 0.5623]
     """
     networks = _Networks(as_probe(probe, hidden=hidden, lr=lr), x, y, representation_fn, val=val, whiten=whiten,
-                         val_frac=val_frac, stratify=stratify, seed=seed, n_seeds=n_seeds, train_steps=train_steps, device=device,
+                         val_frac=val_frac, stratify=stratify, seed=seed, n_seeds=n_seeds, train_steps=train_steps,
+                         device=device,
                          batch_size=batch_size, matmul=matmul, name=name, store=store, resume=resume, progress=progress)
     at = networks.points(n_points=n_points, sampling_type=sampling_type, points=points)
     networks.measure(at)
@@ -296,10 +302,13 @@ class LossDataEstimator:
         probe,owner = as_probe(steps),getattr(init_fn, '__self__', None)
         made_for = owner if isinstance(owner, Algorithm) and probe.make else None
         net = self._networks = _Networks(
-            probe if use_vmap else Probe(steps=steps), dataset, None, representation_fn, whiten=whiten, val_frac=val_frac,
-            n_seeds=n_seeds, train_steps=train_steps, batch_size=batch_size, keep=made_for.n_classes if made_for else 2**31,
+            probe if use_vmap else Probe(steps=steps), dataset, None, representation_fn, whiten=whiten,
+            val_frac=val_frac,
+            n_seeds=n_seeds, train_steps=train_steps, batch_size=batch_size,
+            keep=made_for.n_classes if made_for else 2**31,
             **options)
-        if len(net.x)>1: raise ValueError('LossDataEstimator measures one representation; for several use loss_data_curve')
+        if len(net.x)>1:
+            raise ValueError('LossDataEstimator measures one representation; for several use loss_data_curve')
         if made_for:
             x, = net.x.values()
             if math.prod(made_for.x_shape)!=x[0].numel() or made_for.n_classes<net.n_classes:
@@ -314,7 +323,8 @@ class LossDataEstimator:
         self._points = sorted({*self._points,*map(int, points)})
         found = self._networks.frame(self._points)
         failed = found[found.error!='']
-        if len(failed): raise ValueError(f'{len(failed)} of {len(found)} networks failed, the first with {failed.error.iloc[0]}')
+        if len(failed):
+            raise ValueError(f'{len(failed)} of {len(found)} networks failed, the first with {failed.error.iloc[0]}')
         self.results = found.drop(columns='error')
         if self.verbose: print(self.results.groupby('samples').val_loss.agg(['mean','std']).to_string())
 
@@ -361,6 +371,7 @@ def trained_longer(
     [[0.5623, 0.5623]]
     """
     once = dict(points=[df.samples.max()], n_seeds=1, seed=int(df.seed.min()), train_steps=2*train_steps)
-    with warnings.catch_warnings(action='ignore', category=MissingLabels): again = loss_data_curve(*data, **options|once)
+    with warnings.catch_warnings(action='ignore', category=MissingLabels):
+        again = loss_data_curve(*data, **options|once)
     both = df.merge(again.rename(columns=dict(val_loss='longer')), on=['seed','samples','name'])
     return both.assign(train_steps=train_steps)[['name','samples','train_steps','val_loss','longer']]

@@ -47,8 +47,9 @@ def _length(curve, epsilon, n, edge, n_classes, unit):
         total = np.diff(c.n, prepend=0)@np.maximum(loss-epsilon, 0)
     return float(total)*per_nat(unit)
 
-# %% ../../nbs/loss_data/04_mdl.ipynb #c6e1ebf3
-@metric(unit='nats', range=(0, math.inf), higher_is_better=False, source='[Voita & Titov 2020](https://arxiv.org/abs/2003.12298)',
+# %% ../../nbs/loss_data/04_mdl.ipynb #83d5fcb1
+@metric(unit='nats', range=(0, math.inf), higher_is_better=False,
+        source='[Voita & Titov 2020](https://arxiv.org/abs/2003.12298)',
         question='How many nats does it take to send all labels, with a probe that learns from the labels sent so far?',
         cost='one training of a probe per point and seed; then milliseconds',
         avoid='the numbers of labels differ, or labels are noisy: the noise of each label adds to the sum')
@@ -56,7 +57,7 @@ def mdl(
     curve:pd.DataFrame, # Loss-data curve of one representation, columns `seed, samples, val_loss`, loss in nats
     *,
     n:int|None=None, # Number of labels to send, rounded up to a measured size; `None`: the largest
-    edge:str='right', # Loss between two measured sizes: that of the `'right'` or `'left'` one, or `'loglog'` interpolation
+    edge:str='right', # Loss between two measured sizes: of the `'right'` one, of the `'left'` one, or `'loglog'` interpolated
     n_classes:int|None=None, # Number of classes; needed for `edge='left'`
     unit:str='nats', # `'nats'` or `'bits'`
 ) -> float: # In $[0, \infty)$, lower is better
@@ -72,7 +73,8 @@ def mdl(
     """
     return _length(curve, 0., n, edge, n_classes, unit)
 
-@metric(unit='nats', range=(0, math.inf), higher_is_better=False, source='[Whitney et al. 2020](https://arxiv.org/abs/2009.07368)',
+@metric(unit='nats', range=(0, math.inf), higher_is_better=False,
+        source='[Whitney et al. 2020](https://arxiv.org/abs/2009.07368)',
         question='How many nats above a tolerated loss does it cost to learn?',
         cost='one training of a probe per point and seed; then milliseconds',
         avoid='the curve does not reach the tolerated loss: the sum is then a lower bound that grows with n')
@@ -81,7 +83,7 @@ def sdl(
     *,
     epsilon:float=.1, # Tolerated loss, in nats
     n:int|None=None, # Number of samples, rounded up to a measured size; `None`: the largest
-    edge:str='right', # Loss between two measured sizes: that of the `'right'` or `'left'` one, or `'loglog'` interpolation
+    edge:str='right', # Loss between two measured sizes: of the `'right'` one, of the `'left'` one, or `'loglog'` interpolated
     n_classes:int|None=None, # Number of classes; needed for `edge='left'`
     unit:str='nats', # Of the result: `'nats'` or `'bits'`
 ) -> float: # In $[0, \infty)$, lower is better; a lower bound while the loss at `n` is above `epsilon`

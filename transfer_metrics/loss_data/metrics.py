@@ -48,7 +48,8 @@ def _measures(curves, epsilons, edge, n_classes, labels=None):
     yield _Measure('mdl', *lengths)
     if n_classes:
         sent = n*math.log(n_classes) # without learning
-        with np.errstate(divide='ignore', invalid='ignore'): rows,most,least,loglog = (sent/np.array(o) for o in lengths)
+        with np.errstate(divide='ignore', invalid='ignore'):
+            rows,most,least,loglog = (sent/np.array(o) for o in lengths)
         yield _Measure('compression', rows, least, most, loglog, unit='ratio', higher=True)
     for e in epsilons: yield _Measure('sdl', *by_edges(sdl, epsilon=e), e, censored=not reached(L, e))
     for e in epsilons:
@@ -80,13 +81,13 @@ def _frame(rows, unit, columns):
     df['unit'] = df.unit.mask(nats, unit)
     return df[columns.split()]
 
-# %% ../../nbs/loss_data/07_metrics.ipynb #18072c11
+# %% ../../nbs/loss_data/07_metrics.ipynb #b732b599
 def compute_metrics(
     df:pd.DataFrame, # Columns `seed, samples, val_loss` and, for several representations, `name`
     ns:Sequence[float]|None=None, # Training sizes, each rounded up to a measured one; `None`: the largest of each representation
     epsilons:Sequence[float]=(1.,.1,.01), # Tolerated losses for SDL and eSC, in nats
     *,
-    n_classes:int|None=None, # Number of classes, for compression and upper ends; `None`: that of `labels`
+    n_classes:int|None=None, # Number of classes, for compression and upper ends; `None`: as in `labels`
     edge:str='right', # Rule of `value` for sums: `'right'` (as reprieve), `'left'` or `'loglog'`
     unit:str='nats', # `'nats'` or `'bits'`, of losses and lengths
     labels:ArrayLike|None=None, # That the loss was measured on, or a pair `(train, val)`; adds `mi` and `v_information`
@@ -121,10 +122,12 @@ def compute_metrics(
                 ends = np.array(jackknife_t(m.rows, coverage=coverage))
                 lo,hi = np.clip(np.exp(ends) if is_esc else ends, *m.range)
                 value = min(m.upper, last) if is_esc else m.rows[0]
-                rows.append(m._asdict()|dict(name=name, n_requested=n, n=int(last), value=value, lo=lo, hi=hi, coverage=coverage,
+                rows.append(m._asdict()|dict(name=name, n_requested=n, n=int(last), value=value, lo=lo, hi=hi,
+                                             coverage=coverage,
                                              n_seeds=len(each)-1))
     if not rows: raise ValueError('`ns` must be one or more training sizes, got none; leave it out for the largest')
-    return _frame(rows, unit, 'name n_requested n metric epsilon value lower upper censored unit loglog lo hi coverage n_seeds')
+    return _frame(rows, unit,
+                  'name n_requested n metric epsilon value lower upper censored unit loglog lo hi coverage n_seeds')
 
 # %% ../../nbs/loss_data/07_metrics.ipynb #e55aeb3b
 _titles = dict(val_loss='Val loss', mdl='MDL', compression='Compression', sdl='SDL', esc='eSC', mi='MI bound',
@@ -190,8 +193,10 @@ def compare_representations(
         if baseline==name: name,base = base,name
         elif baseline not in (None,base): continue
         both = f[f.name==name].merge(f[f.name==base], on=['seed','samples'])
-        if both.empty: raise ValueError(f'`df` must have sizes and seeds in common to compare, {name!r} and {base!r} have none')
-        a,b = (loss_curves(both[['seed','samples']].assign(val_loss=both[k]))['default'] for k in ('val_loss_x','val_loss_y'))
+        if both.empty:
+            raise ValueError(f'`df` must have sizes and seeds in common to compare, {name!r} and {base!r} have none')
+        a,b = (loss_curves(both[['seed','samples']].assign(val_loss=both[k]))['default']
+               for k in ('val_loss_x','val_loss_y'))
         for (n,a_,levels),(_,b_,_) in zip(_asked(a, ns, epsilons, name), _asked(b, ns, epsilons, name), strict=True):
             for x,y in zip(_measures(a_, levels, edge, n_classes), _measures(b_, levels, edge, n_classes), strict=True):
                 if x.higher: continue
@@ -199,8 +204,10 @@ def compare_representations(
                 with np.errstate(invalid='ignore'): d = x.rows-y.rows
                 if x.metric=='esc': values,unit_,d = np.exp(values),'doublings of n',d/math.log(2)
                 lo,hi = jackknife_t(d, coverage=coverage)
-                rows.append(dict(name=name, baseline=base, n_requested=n, n=int(a_[0].n[-1]), metric=x.metric, epsilon=x.epsilon,
-                                 value=values[0], baseline_value=values[1], difference=d[0], lo=lo, hi=hi, coverage=coverage,
+                rows.append(dict(name=name, baseline=base, n_requested=n, n=int(a_[0].n[-1]), metric=x.metric,
+                                 epsilon=x.epsilon,
+                                 value=values[0], baseline_value=values[1], difference=d[0], lo=lo, hi=hi,
+                                 coverage=coverage,
                                  n_seeds=len(a_)-1, unit=unit_))
     columns_ = 'name baseline n_requested n metric epsilon value baseline_value difference lo hi coverage n_seeds unit'
     return _frame(rows, unit, columns_)

@@ -44,7 +44,8 @@ def render_curve(
     curves = loss_curves(df)
     sizes = sorted({as_curve(c, n).n[-1] for n in ns for c,*_ in curves.values()})
     positive = np.concatenate([c.loss[c.loss>0] for c,*_ in curves.values()])
-    if not len(positive): raise ValueError('`df` must have a mean loss above 0 to be drawn on a logarithmic axis, got none')
+    if not len(positive):
+        raise ValueError('`df` must have a mean loss above 0 to be drawn on a logarithmic axis, got none')
     floor = .2*positive.min() # where bands that reach below 0 are cut
     ax = axes(ax)
     for i,(name,each) in enumerate(curves.items()):
@@ -58,15 +59,18 @@ def render_curve(
         axis.set_major_locator(LogLocator(subs=steps))
         axis.set_major_formatter('{x:,g}')
         axis.set_minor_formatter(NullFormatter())
-    guide,note = dict(color='.35', ls=(0,(4,4)), lw=.9, zorder=1),dict(textcoords='offset points', fontsize=8, color='.25')
+    guide,note = dict(color='.35', ls=(0,(4,4)), lw=.9, zorder=1),dict(textcoords='offset points', fontsize=8,
+        color='.25')
     for n in sizes:
         ax.axvline(n, **guide)
-        ax.annotate(f'n = {n:,.0f}', (n,1), xycoords=('data','axes fraction'), xytext=(0,3), ha='center', va='bottom', **note)
+        ax.annotate(f'n = {n:,.0f}', (n,1), xycoords=('data','axes fraction'), xytext=(0,3), ha='center', va='bottom',
+                    **note)
     bottom,top = ax.get_ylim()
     for e in epsilons:
         if not bottom<=number(e, 'epsilons', 0, ends='()')<=top: continue
         ax.axhline(e, **guide)
-        ax.annotate(f'ε = {e:g}', (1,e), xycoords=('axes fraction','data'), xytext=(4,0), ha='left', va='center', **note)
+        ax.annotate(f'ε = {e:g}', (1,e), xycoords=('axes fraction','data'), xytext=(4,0), ha='left', va='center',
+                    **note)
     if [*curves]!=['default']: ax.legend(frameon=False, fontsize=9)
     if save_path:
         with atomic(save_path) as path: ax.figure.savefig(path, bbox_inches='tight', dpi=200)
@@ -104,7 +108,8 @@ def render_latex(
     texts = pd.concat(blocks).rename(index=_label, level=1).rename_axis(columns=None)
     texts = texts.map(lambda s: s.replace('> ', '$>$ ').replace('inf', r'$\infty$'))
     styler = texts.style.format_index(escape='latex-math', axis=1)
-    tex = styler.to_latex(hrules=True, column_format='rl'+'r'*len(names), multirow_align='naive', clines='skip-last;index')
+    tex = styler.to_latex(hrules=True, column_format='rl'+'r'*len(names), multirow_align='naive',
+                          clines='skip-last;index')
     tex = tex.replace('\\cline{1-2}\n\\bottomrule', '\\bottomrule').replace('\\cline{1-2}', '\\midrule')
     tex = tex.replace(' &  & ', '$n$ &  & ', 1)
     if save_path:

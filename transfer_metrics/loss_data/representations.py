@@ -147,7 +147,8 @@ class VAE(nn.Module):
         latent_dim:int, # Numbers per code
         g:torch.Generator, # Draws the first weights
         *,
-        hidden:Sequence[int]=(400,400,400), # Hidden layers of the encoder; the decoder has them backwards, without the first
+        hidden:Sequence[int]=(400,400,
+                              400), # Hidden layers of the encoder; the decoder has them backwards, without the first
         lo:float=0., # Smallest number in the data; the decoder sees it as 0
         hi:float=1., # Largest number in the data; the decoder sees it as 1
     ):

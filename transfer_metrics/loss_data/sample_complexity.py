@@ -49,7 +49,8 @@ def esc_bracket(
     share = math.log(La/epsilon)/math.log(La/Lb) if Lb>0 else (La-epsilon)/(La-Lb)
     return Bracket(na, nb, min(na*(nb/na)**share, nb)+missing)
 
-@metric(unit='n', range=(0, math.inf), higher_is_better=False, source='[Whitney et al. 2020](https://arxiv.org/abs/2009.07368)',
+@metric(unit='n', range=(0, math.inf), higher_is_better=False,
+        source='[Whitney et al. 2020](https://arxiv.org/abs/2009.07368)',
         question='How many samples does it take until the loss is good enough?',
         cost='one training of a probe per point and seed; then milliseconds',
         avoid='the measured sizes are far apart, since the value is one of them; the curve is flat near the tolerated loss; or '

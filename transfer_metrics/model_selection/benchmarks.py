@@ -83,7 +83,7 @@ def benchmarks(
     "The published benchmarks"
     return list(own_tables if own else benchmark_tables)
 
-# %% ../../nbs/model_selection/11_benchmarks.ipynb #e6007377
+# %% ../../nbs/model_selection/11_benchmarks.ipynb #d3e1a81e
 statistics = 'weighted_kendall','spearman','regret','relative_top'
 _judged = 'benchmark','score','kind','statistic','value','lo','hi','lo_models','hi_models','n','n_models'
 
@@ -140,7 +140,7 @@ def per_data_set(
 ) -> pd.DataFrame: # Scores and baselines x data sets; missing where a score is unknown
     """How well each score and baseline selects on each data set of a benchmark
 
-    >>> round(per_data_set('tll').loc['logme', 'DTD'], 2)
+    >>> round(float(per_data_set('tll').loc['logme', 'DTD']), 2)
     0.43
     """
     bench = benchmark(bench) if isinstance(bench, str) else bench

@@ -82,7 +82,7 @@ def compare_models(
         p_best=_p_best(values, units, drawn), group=_groups(values, drawn, coverage)), names)
     return found.loc[[*sizes]].rename_axis('model')
 
-# %% ../../nbs/model_selection/05_intervals.ipynb #55348c77
+# %% ../../nbs/model_selection/05_intervals.ipynb #022faaad
 def metric_data(
     metric:str|Callable|Metric, # A metric of this package, or a function of arrays
     *data:Any, # Its data in the order of its arguments, or one `Outputs`
@@ -185,7 +185,7 @@ def p_best(
 
     Raises `ValueError` if the labels differ, or a score is infinite.
 
-    >>> p_best({'a': [1, 1, 1, 1, 0, 1, 1, 1], 'b': [1, 1, 1, 1, 1, 0, 1, 1]}).tolist()
+    >>> p_best({'a': [1, 1, 1, 1, 0, 1, 1, 1], 'b': [1, 1, 1, 1, 1, 0, 1, 1]}).round(1).tolist()
     [0.5, 0.5]
     """
     names = sorted(models, key=str)

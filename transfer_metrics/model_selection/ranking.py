@@ -16,7 +16,7 @@ from ..arrays import columns, one_of
 from ..plots import axes
 from ..registry import registry
 
-# %% ../../nbs/model_selection/02_ranking.ipynb #5c423aa4
+# %% ../../nbs/model_selection/02_ranking.ipynb #ffdb7161
 static = 'source_accuracy','n_parameters'
 
 def score_table(
@@ -71,11 +71,10 @@ def rank(
     scores:pd.DataFrame, # As of `score_models`
     *,
     by:str|None=None, # Metric that decides; `None`: see below
-    # One row per model, best first: `accuracy, lo, hi, p_best, group, mean_rank`, each score, `seconds, parameters,
-    # features, warning`
-) -> pd.DataFrame:
+) -> pd.DataFrame: # One row per model, best first; columns below
     """Models in the order of their held-out accuracy
 
+    Columns: `accuracy, lo, hi, p_best, group, mean_rank`, all scores, `seconds, parameters, features, warning`.
     `accuracy` is that of `linear_probe`, `p_best` the probability that the model is the best. Where the probe cannot be
     compared (fewer than five labels per class, or no features), `mean_rank` decides: the mean rank by all scores
     without a warning. `.attrs['decided_by']` is 'linear_probe', 'scores', or `by`.
@@ -104,7 +103,7 @@ def rank(
     found.attrs['decided_by'] = decided_by
     return found
 
-# %% ../../nbs/model_selection/02_ranking.ipynb #eb0fb460
+# %% ../../nbs/model_selection/02_ranking.ipynb #19fc31d9
 def _join(names, most=4):
     names = [*names[:most],*([f'{len(names)-most} others'] if len(names)>most else [])]
     return ' and '.join([', '.join(names[:-1]),names[-1]] if len(names)>1 else names)
@@ -151,8 +150,9 @@ def summary(
     warned = warned[~warned.warning.str.contains('too few to compare')] # reported above
     for metric,rows in warned.groupby('metric', sort=False):
         whose = '' if len(rows)==len(table) else f' for {_join([*rows.model])}'
-        put(f'{metric} has a warning{whose} and does not count: {rows.warning.iloc[0]}.')
-    failed = scores[scores.error.fillna('')!=''] if 'error' in scores else scores[:0]
+        ignored = '' if metric==table.attrs['decided_by'] else ' and does not count'
+        put(f'{metric} has a warning{whose}{ignored}: {rows.warning.iloc[0]}.')
+    failed = scores[scores.error.fillna('')!=''] if 'error' in scores else scores[:0].assign(error='')
     for (model,error),rows in failed.groupby(['model','error'], sort=False):
         put(f'{model} failed ({_join([*rows.metric])}): {error}')
     if len(lines)>24: lines = [*lines[:23],f'... and {len(lines)-23} more warnings and errors, see the scores.']

@@ -45,7 +45,7 @@ def default_metrics() -> dict[str,Any]: # By name, as `resolve_all` takes them
     names = 'linear_probe','knn','leep','nce','logme'
     return dict(zip(names, names, strict=True), h_score=partial(h_score, shrinkage='ledoit_wolf'))
 
-# %% ../../nbs/model_selection/01_scoring.ipynb #c1a14c50
+# %% ../../nbs/model_selection/01_scoring.ipynb #6c6b8a21
 def named_models(
     models:Any, # By name, or names: a list, or separated by commas
 ) -> dict[str,Any]: # By name, short names if possible; outputs by layer are called `model/layer`
@@ -123,7 +123,7 @@ def all_outputs(
     """Outputs of several models on labelled data
 
     >>> net = nn.Linear(2, 3)
-    >>> len(all_outputs({'net': net}, ([[1., 2.], [3., 4.]], ['cat', 'dog']), progress=False)['net'])
+    >>> len(all_outputs({'net': net}, (np.ones((2,2), 'float32'), ['cat', 'dog']), progress=False)['net'])
     2
     """
     found = {}
@@ -185,7 +185,7 @@ def _score_model(name, model, data, metrics, store, resume, options):
         found.append(dict(model=name, metric='n_parameters', value=float(size), unit='parameters', seconds=seconds))
     return found
 
-# %% ../../nbs/model_selection/01_scoring.ipynb #522a86ee
+# %% ../../nbs/model_selection/01_scoring.ipynb #5ca8d598
 few_labels = 5 # with fewer per class, held-out accuracies do not decide
 
 def _add_intervals(rows, coverage):
@@ -226,7 +226,7 @@ def score_models(
     """Scores of several models on labelled data, from one forward pass each
 
     Accuracies have an interval; those of `linear_probe` also `p_best`, the probability that the model is the best of
-    them, and `group`, 1 for all models that cannot be told from the best. `taken` says what the features are. Networks
+    them, and `group`, 1 for all models that cannot be told from the best. `taken` describes the features. Networks
     have a row `n_parameters`, whose seconds are those of the forward pass. What fails is in the column `error`.
 
     Raises `ValueError` if there are no models, or a metric is unknown.

@@ -47,6 +47,8 @@ def nleep(
     if n<2: raise ValueError('`features` must have at least two samples, got one')
     with np.errstate(invalid='ignore'): # all features may be constant
         z = PCA(variance).fit_transform(x.double().cpu().numpy())
-    with warnings.catch_warnings(action='ignore', category=ConvergenceWarning): # fewer different samples than components
+    if z.std()<=1e-9*float(x.abs().max()): z = 0*z # constant features up to rounding
+    with warnings.catch_warnings(action='ignore',
+                                 category=ConvergenceWarning): # fewer different samples than components
         mixture = GaussianMixture(k, random_state=seed).fit(z)
     return float(np.log(eep(mixture.predict_proba(z), y)).mean())

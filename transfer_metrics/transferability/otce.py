@@ -68,13 +68,15 @@ def correspondence(
     distances = ot.dist(a-b.mean(0), b-b.mean(0))
     cost = distances
     if gamma<1: # classes that were not drawn are not used
-        between = np.array([[ot.emd2([], [], distances[np.ix_(s>0, t>0)], numItermax=10**7) if s.any() and t.any() else 0.
+        between = np.array([[ot.emd2([], [], distances[np.ix_(s>0, t>0)], numItermax=10**7) if s.any() and t.any()
+                             else 0.
                              for t in B.T] for s in A.T])
         cost = gamma*distances+(1-gamma)*A@between@B.T
     plan = transport_plan(cost, reg)
     joint = A.T@plan@B
     task = entr(joint).sum()-entr(joint.sum(1)).sum()
-    return Correspondence(float((plan*distances).sum()), max(float(task), 0.), pd.DataFrame(joint, source_classes, classes))
+    return Correspondence(float((plan*distances).sum()), max(float(task), 0.),
+                          pd.DataFrame(joint, source_classes, classes))
 
 # %% ../../nbs/transferability/14_otce.ipynb #1860ffc6
 @metric(unit='nats', range=(-math.inf, 0), source='[Tan et al. 2021](https://arxiv.org/abs/2103.13843)',
@@ -105,6 +107,7 @@ def otce(
     >>> round(otce(source, source_labels, features, labels), 4)
     -0.2773
     """
-    found = correspondence(source_features, source_labels, features, labels, reg=reg, max_samples=max_samples, seed=seed)
+    found = correspondence(source_features, source_labels, features, labels, reg=reg, max_samples=max_samples,
+                           seed=seed)
     l1,l2,b = coefficients
     return l1*found.domain+l2*found.task+b

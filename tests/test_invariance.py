@@ -1,0 +1,124 @@
+"Invariance: forms of data, models left as they were, new metrics in the report, names of classes, and what is refused"
+import sys
+from copy import deepcopy
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+import transfer_metrics as tm
+import transfer_metrics.invariance.mano
+from transfer_metrics.invariance.confidence import graded
+from transfer_metrics.invariance.evaluation import evaluate
+from transfer_metrics.invariance.image_sets import ImageSet, image_set
+from transfer_metrics.invariance.predicted_accuracy import label_free_report, predicted_accuracy
+from transfer_metrics.invariance.prediction import fit_head
+from transfer_metrics.outputs import Outputs
+from transfer_metrics.registry import metric
+
+n,k = 60,4
+g = torch.Generator().manual_seed(0)
+x,y = torch.rand(n, 1, 6, 6, generator=g, dtype=torch.float64),torch.arange(n)%k
+
+def make():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.BatchNorm2d(1), nn.Flatten(), nn.Dropout(), nn.Linear(36, k)).double().eval()
+
+def ri(images, model=None, **options): return tm.rotation_invariance(model or make(), images, progress=False, **options)
+
+def test_forms_and_order():
+    whole = ri(x)
+    for images in x.numpy(),TensorDataset(x, y),DataLoader(TensorDataset(x, y), 16),[(o,) for o in x.split(25)],x.flip(0):
+        assert ri(images, batch_size=13)==pytest.approx(whole, rel=1e-12)
+    p = make()(x).softmax(1).detach()
+    views = torch.stack([make()(tm.rotate(x, i)).softmax(1).detach() for i in (1,2,3)])
+    assert whole==pytest.approx(tm.mean_effective_invariance(p, views), rel=1e-12)
+    assert tm.mean_effective_invariance(p.half(), views.half())==pytest.approx(whole, abs=1e-3)
+
+def test_models_are_left_as_they_were():
+    busy = make().train()
+    before,state = deepcopy(busy.state_dict()),torch.get_rng_state()
+    head = fit_head(busy, x, epochs=2, progress=False)
+    label_free_report(busy, x, heads=head, progress=False)
+    assert ri(x, busy)==pytest.approx(ri(x), rel=1e-12)
+    assert all(m.training for m in busy.modules()) and torch.equal(state, torch.get_rng_state())
+    assert all(torch.equal(v, before[name]) for name,v in busy.state_dict().items())
+
+def test_report_is_the_metrics():
+    z = make()(x).detach()
+    p,source = z.softmax(1),((z*2).softmax(1),y)
+    heads = [fit_head(make(), x, task=t, epochs=2, progress=False, **o) for t,o in (('rotation',{}),('jigsaw',dict(permutations=3)))]
+    found = label_free_report(make(), (x,y), source=source, heads=heads, permutations=4, batch_size=17, progress=False)
+    found = found.set_index('metric').value
+    expected = dict(cot=tm.cot(p), mano=tm.mano(z), nuclear_norm=tm.nuclear_norm(p), entropy=tm.entropy(p), atc=tm.atc(*source, p), doc=tm.doc(*source, p),
+                    atc_entropy=tm.atc(*source, p, score='entropy'), average_confidence=tm.average_confidence(p), rotation_invariance=ri(x),
+                    jigsaw_invariance=tm.jigsaw_invariance(make(), x, permutations=4, progress=False), accuracy=float((p.argmax(1)==y).double().mean()),
+                    rotation_prediction=tm.rotation_prediction(make(), x, heads[0], progress=False),
+                    jigsaw_prediction=tm.jigsaw_prediction(make(), x, heads[1], progress=False))
+    assert set(found.index)==set(expected)
+    for name,v in expected.items(): assert found[name]==pytest.approx(v, rel=1e-9), name
+    with pytest.raises(ValueError, match='atc needs `source`'): label_free_report(make(), x, 'atc', progress=False)
+    with pytest.raises(ValueError, match="fit_head.*'jigsaw'"): label_free_report(make(), x, 'jigsaw_prediction', progress=False)
+
+def test_a_new_metric_has_its_row(monkeypatch):
+    "A metric that is registered, as by a new notebook"
+    module = sys.modules['transfer_metrics.invariance.mano']
+    def toy(probs): return float((probs**2).mean())
+    toy.__module__ = module.__name__
+    monkeypatch.setattr(module, 'toy', metric(unit='toys')(toy), raising=False)
+    report = label_free_report(make(), x, progress=False).set_index('metric')
+    assert report.unit['toy']=='toys'
+    found = evaluate({'net': make()}, [ImageSet('a', x, y)], metrics='toy', progress=False)
+    assert found.value[0]==pytest.approx(report.value['toy'])
+
+def classified():
+    "A classifier of scikit-learn whose classes have names, with 80 known and 80 new samples"
+    from sklearn.linear_model import LogisticRegression
+    rng = np.random.default_rng(0)
+    labels = np.arange(240)%3
+    features = pd.DataFrame(rng.normal(size=(240,4))+labels[:,None]).add_prefix('x')
+    names = np.array(['cat','dog','owl'])[labels]
+    return LogisticRegression().fit(features[:80], names[:80]),features,names,labels
+
+def test_scikit_learn():
+    model,features,names,labels = classified()
+    known,new = (features[80:160],names[80:160]),features[160:]
+    found = predicted_accuracy(model, known, (new, ['emu']*80), progress=False)
+    p = model.predict_proba(features)
+    same = predicted_accuracy('LogisticRegression', Outputs(probs=p[80:160], labels=labels[80:160]), Outputs(probs=p[160:]), progress=False)
+    pd.testing.assert_frame_equal(found.table, same.table)
+    assert found.known.accuracy[0]==pytest.approx(model.score(*known))
+    report = label_free_report(model, (new, names[160:]), progress=False).set_index('metric').value
+    assert report['accuracy']==pytest.approx(model.score(new, names[160:])) and 'mano' not in report
+    with pytest.raises(ValueError, match='mano needs a network'): label_free_report(model, new, 'mano', progress=False)
+
+def test_names_of_classes():
+    model,features,names,labels = classified()
+    p = model.predict_proba(features[80:])
+    def run(labels, **options): return predicted_accuracy('m', Outputs(probs=p[:80], labels=labels), Outputs(probs=p[80:]), progress=False, **options)
+    plain = run(labels[80:160]).table
+    pd.testing.assert_frame_equal(run(names[80:160], classes=['cat','dog','owl']).table, plain)
+    pd.testing.assert_frame_equal(run(labels[80:160]+1, classes=['1','2','3']).table, plain)
+    with pytest.raises(ValueError, match='pass classes='): run(names[80:160])
+    with pytest.raises(ValueError, match="must be outputs of the model .*'owl'"): run(names[80:160], classes=['cat','dog','cow'])
+    with pytest.raises(ValueError, match='count from 1'): run(labels[80:160]+1)
+    four = np.c_[p,np.zeros(len(p))]
+    with pytest.raises(ValueError, match='never are 0'): graded(four[:80], labels[80:160]+1)
+    assert graded(np.eye(2)[[0,0,1]], [1,1,1])[2].tolist()==[False,False,True]
+
+def test_images_and_several_models():
+    models = {'a': make(), 'b': make(), 'c': make()}
+    with torch.no_grad():
+        for i,m in enumerate(models.values()): m[3].weight.add_(torch.randn(k, 36, generator=g, dtype=torch.float64)*.1*i)
+    labels = models['a'](x).argmax(1).where(torch.rand(n, generator=g)<.8, y)
+    pixels = (255*x).round().to(torch.uint8)
+    found = predicted_accuracy(models, ImageSet('known', pixels, labels), {'same': x, 'dark': x*.2}, n_sets=20, progress=False)
+    assert found.made_of=='the labelled images' and len(found.sets)==60 and len(found.table)==6
+    assert ((found.table.lo<=found.table.accuracy)&(found.table.accuracy<=found.table.hi)).all()
+    assert len(found.summary().splitlines())<=25
+    normalized = predicted_accuracy(models['a'], (x-.5,labels), x-.5, n_sets=20, progress=False)
+    assert normalized.made_of=='the table of predictions'
+    test = image_set((pixels,labels), limit=20)
+    assert len(test.images)==20 and test.images.dtype==torch.uint8 and set(test.labels.tolist())==set(labels.tolist())
+    with pytest.raises(ValueError, match='must have labels'): predicted_accuracy(models['a'], x, x, progress=False)
