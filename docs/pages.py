@@ -52,7 +52,7 @@ def title_of(path):
 notebooks = sorted(p.relative_to(cfg.nbs_path) for p in nbglob(cfg.nbs_path, as_path=True))
 folder_of = {p: '' if p.parent==Path('.') else p.parent.as_posix() for p in notebooks}
 top = {k: f'{lib.__name__}{where}' for k,where in lib._names.items() if where!='.'}   # public names: `tm.leep`
-targets = {k: f'{module}.{k}' for k,module in top.items()}
+page_for = {k: '/'.join(module.split('.')[1:]) for k,module in top.items()}   # a module is a page
 
 # Markdown
 code_re = re.compile(r'```.*?```|\$\$.*?\$\$|(?<!`)`([^`\n]+)`(?!`)|\]\((?![\w+.-]+:|#)([^)#\s]+)(#[^)\s]*)?\)', re.S)
@@ -64,8 +64,8 @@ def markdown(text, nb=home):
         if code:
             name = code.removesuffix('()').removeprefix('tm.')
             plain = name==code and re.fullmatch('[a-z0-9]+', name)   # may be an argument or a column
-            return m[0] if name not in targets or plain or page_of(nb).replace('/', '.')==targets[name].split('.',
-                1)[1].rpartition('.')[0] else f'[{m[0]}](#{targets[name]})'
+            here = name not in page_for or plain or page_for[name]==page_of(nb)
+            return m[0] if here else f'[{m[0]}](/{page_for[name]}.ipynb)'
         if not path: return m[0]
         if path.endswith('.ipynb'):
             return f'](/{page_of((cfg.nbs_path/nb.parent/path).resolve().relative_to(cfg.nbs_path.resolve()))}.ipynb{(anchor or "").lower()})'
@@ -73,12 +73,13 @@ def markdown(text, nb=home):
     text = re.sub(r'\[!\[Open In Colab\].*?\]\(\S*?\)\s*', '', text)
     return code_re.sub(replaced, text)
 
-def described(obj, name, target):
+def described(obj, name):
     "Documentation of a function or class: signature, docstring, and the comments of its arguments"
     made = obj.__init__ if inspect.isclass(obj) and not hasattr(obj, '__dataclass_fields__') else obj
     try: signature = str(inspect.signature(obj).replace(return_annotation=inspect.Signature.empty,
         parameters=[p.replace(annotation=p.empty) for p in inspect.signature(obj).parameters.values()]))
     except ValueError: signature = '(...)'
+    signature = re.sub(r"<(?:class|function) '?(?:\w+\.)*(\w+)'?(?: at 0x\w+)?>", r'\1', signature)
     doc = re.split(r'\n(?:Parameters|Returns|Raises|Examples)\n---', inspect.getdoc(obj) or '')[0]
     text,*example = re.split(r'\n\n(?=>>> )', doc, maxsplit=1)
     rows = []
@@ -86,14 +87,14 @@ def described(obj, name, target):
         if k in ('self','cls') or not o.docment: continue
         comment = ' '.join(o.docment.split()).replace('|', r'\|')
         rows.append(f'| {"*returns*" if k=="return" else f"`{k}`"} | {comment} |')
-    parts = [f'({target})=', f'```python\n{name}{signature}\n```', text]
+    parts = [f'```python\n{name}{signature}\n```', text]
     if rows: parts.append('\n'.join(['| argument | meaning |', '| --- | --- |', *rows]))
     if example: parts.append(f'```python\n{example[0]}\n```')
     if inspect.isclass(obj):
         methods = [(k, f) for k,f in vars(obj).items() if not k.startswith('_') and inspect.getdoc(f)
                    and (callable(f) or isinstance(f, (property,classmethod)))]
         parts += [f'- `.{k}`: {inspect.getdoc(f).splitlines()[0]}' for k,f in methods if not isinstance(f, type)]
-    return '::::{div} api\n'+'\n\n'.join(parts)+'\n::::'
+    return '::::{container} api\n'+'\n\n'.join(parts)+'\n::::'
 
 def definitions(source):
     return [o.name for o in ast.parse(source).body if isinstance(o, (ast.FunctionDef,ast.ClassDef))
@@ -134,7 +135,7 @@ def convert(path):
         if {'hide','default_exp','exporti'} & d.keys() or d.get('include')=='false': continue
         if 'export' in d or 'exports' in d:
             names = definitions(c.source)
-            cells += [mk_cell(markdown(described(getattr(module, k), k, f'{module.__name__}.{k}'), path), 'markdown')
+            cells += [mk_cell(markdown(described(getattr(module, k), k), path), 'markdown')
                       for k in names]
             if not names and all(isinstance(o, (ast.Import,ast.ImportFrom)) for o in ast.parse(c.source).body): continue
             d |= {'code-fold': 'true', 'code-summary': f'Source of {", ".join(names)}' if names else 'Source'}
@@ -169,7 +170,7 @@ def api():
     rows = []
     for k,module in sorted(top.items(), key=lambda o: (o[1].count('.'),o[1],o[0])):
         first = (inspect.getdoc(getattr(import_module(module), k)) or '').split('\n')[0].replace('|', r'\|')
-        rows.append(f'| [`tm.{k}`](#{targets[k]}) | {first} |')
+        rows.append(f'| [`tm.{k}`](/{page_for[k]}.ipynb) | {first} |')
     return ['# API\n\n> All public names: `import transfer_metrics as tm`\n\nMore names are reached by module, such as `tm.stats.kendall`.',
             '\n'.join(['| name | what it does |', '| --- | --- |', *rows])]
 
@@ -183,8 +184,7 @@ def write_pages(dest):
         pages[page] = notebook([f'# {title}\n\n> {subtitle}', *([markdown(text)] if text else []), listing(paths),
                                 *([tree] if tree else [])])
         if page=='under_the_hood':
-            for p in paths:
-                pages[page_of(p)].cells.insert(0, mk_cell('---\norphan: true\n---', 'markdown', id='orphan'))
+            for p in paths: pages[page_of(p)].metadata['orphan'] = True
     pages['api'] = notebook(api())
     trees = {'Start': ['What it is <self>', *start, *(page_of(p) for p in notebooks if folder_of[p]=='start')]}
     for page,(caption,*_) in areas.items(): trees.setdefault(caption, []).append(page)

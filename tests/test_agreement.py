@@ -36,9 +36,9 @@ def test_refuses():
     with refused("'aline-d', 'aline-s', got 'gde'"): agreement_on_the_line(S, y, T, method='gde')
     with refused('for each of the 300 samples, got 299'): agreement_on_the_line(S, y[1:], T)
     with refused('a row for each of the 7 models'): agreement_on_the_line(S, y, T[1:])
-    with refused('neither all right nor all wrong'): agreement_on_the_line(np.vstack([S, y]), y, np.vstack([T, T[0]]))
+    with refused('neither all correct nor all wrong'): agreement_on_the_line(np.vstack([S, y]), y, np.vstack([T, T[0]]))
     with refused('got 0 pairs'): agreement_on_the_line(S, y, T[[0]*7])
-    with refused("'v4' or 'v6'"): cifar101_predictions('v5')
+    with refused("'v4', 'v6'"): cifar101_predictions('v5')
 
 def test_refuses_one_apart():
     "A model that says 9 nearly always, and no other does: it has no pair"

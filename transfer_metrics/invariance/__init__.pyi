@@ -2,7 +2,6 @@
 from .accuracy_fit import AccuracyFit as AccuracyFit
 from .accuracy_fit import fit_scores as fit_scores
 from .accuracy_fit import FitScore as FitScore
-from .accuracy_fit import line_estimates as line_estimates
 from .accuracy_fit import plot_fit as plot_fit
 from .agreement_on_the_line import agreement_on_the_line as agreement_on_the_line
 from .atc import atc as atc

@@ -14,15 +14,11 @@ import torch
 from torch import Tensor
 from ..arrays import ArrayLike, as_labels, like, one_of
 
-# %% ../../nbs/invariance/09_agreement_on_the_line.ipynb #914fe056
-def _codes(preds, name, labels=()):
-    "Predictions `[m, n]` and labels in common integer codes"
+# %% ../../nbs/invariance/09_agreement_on_the_line.ipynb #cf10c8d7
+def _predictions(preds, name):
     P = np.asarray(preds.detach().cpu() if isinstance(preds, Tensor) else preds)
-    if P.ndim!=2 or len(P)<3 or not P.shape[1]:
-        raise ValueError(f'`{name}` must be the predictions of at least three models, shape [m, n], got {P.shape}')
-    both = np.concatenate([P.ravel(), labels if len(labels) else P[:0].ravel()])
-    codes = as_labels(both, name=name)[0].int().numpy()
-    return codes[:P.size].reshape(P.shape),codes[P.size:]
+    if P.ndim==2 and len(P)>2 and P.shape[1]: return P
+    raise ValueError(f'`{name}` must be the predictions of at least three models, shape [m, n], got {P.shape}')
 
 def agreement_on_the_line(
     source_preds:ArrayLike, # Predicted classes on labelled samples, one row per model, shape `[m, n_s]` with $m \ge 3$
@@ -52,13 +48,11 @@ def agreement_on_the_line(
         if differ := sorted(map(str, set(source_preds.index)^set(target_preds.index)))[:5]:
             raise ValueError(f'`target_preds` must have the models of `source_preds`, got {differ} in one of them only')
         target_preds = target_preds.loc[source_preds.index]
-    labels,classes = as_labels(source_labels, np.shape(source_preds)[1] if np.ndim(source_preds)==2 else None,
-                               'source_labels')
-    (S,y),(T,_) = _codes(source_preds, 'source_preds', classes[labels.numpy()]),_codes(target_preds, 'target_preds')
-    m = len(S)
+    S,T = _predictions(source_preds, 'source_preds'),_predictions(target_preds, 'target_preds')
+    codes,classes = as_labels(source_labels, S.shape[1], 'source_labels')
+    m,right = len(S),(S==classes[codes.numpy()]).mean(1)
     if len(T)!=m:
         raise ValueError(f'`target_preds` must have a row for each of the {m} models of `source_preds`, got {len(T)}')
-    right = (S==y).mean(1)
     if (bad := (right<=0)|(right>=1)).any():
         raise ValueError(f'`source_preds` must be neither all correct nor all wrong, got accuracy {right[bad][0]:g} of '
                          f'model {bad.argmax()}')

@@ -7,7 +7,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/corruptions
 # %% auto #0
 __all__ = ['corruption_names', 'corruptions', 'corrupted_domain']
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #59be89a5
+# %% ../../nbs/invariance/11_corruptions.ipynb #cb85a0ae
 import math
 from collections.abc import Callable, Iterable
 from io import BytesIO
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch.nn.functional import avg_pool2d, conv2d, grid_sample, interpolate, max_pool2d, pad
-from ..arrays import ArrayLike, like, number, one_of, whole
+from ..arrays import ArrayLike, like, one_of, whole
 from .image_sets import Domain, by_chunks, checked_images, grey
 
 # %% ../../nbs/invariance/11_corruptions.ipynb #21263ac4
@@ -43,7 +43,7 @@ _constants:dict[str,list] = dict(
     saturate=[(.3,0), (.1,0), (1.5,0), (2,.1), (2.5,.2)])
 corruption_names = tuple(_constants) # the fifteen of the benchmark, then its four extra ones
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #85db6460
+# %% ../../nbs/invariance/11_corruptions.ipynb #d346ca39
 class _Draw:
     "Random numbers by name, one generator each, so that those of an image do not depend on the size of the chunks"
     def __init__(self, *seed): self.seed,self.made = seed,{}
@@ -139,7 +139,7 @@ def _glass_blur(x, c, draw, s):
         x = _looked_up(x, (y[:,None]+dy)*w+z+dx)
     return _smoothed(x, c[0]*s)
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #71e42fd9
+# %% ../../nbs/invariance/11_corruptions.ipynb #d98b60e1
 def _snow(x, c, draw, s):
     mean,spread,zoom,least,length,sigma,kept = c
     flakes = _zoomed(mean+spread*draw.normal('flakes', *_base(x, s)).to(x), zoom)
@@ -175,43 +175,21 @@ def _fog(x, c, draw, s):
     top = x.amax((1,2,3), keepdim=True)
     return (x+thickness*_clouds(x, draw, decay))*top/(top+thickness)
 
-def _crystals(x, draw, k=5):
-    "Six-armed crystals with side branches at random places, in [0, 1], shape `[n, 1, h, w]`"
-    h,w = x.shape[2:]
-    side = min(h, w)
-    top,left,turn,size = draw.uniform('crystals', len(x), 4, k, 1, 1).to(x).unbind(1)
-    rows,columns = ((torch.arange(n, device=x.device)+.5)/side for n in (h,w))
-    dy,dz = rows[:,None]-top*h/side,columns-left*w/side
-    r,angle,sixth = (dy**2+dz**2).sqrt(),torch.atan2(dy, dz)+2*math.pi*turn,math.pi/3
-    off = torch.remainder(angle+sixth/2, sixth)-sixth/2 # angle to the nearest arm
-    along,across = r*off.cos(),(r*off.sin()).abs()
-    branch = torch.cos(2*math.pi*(along-.6*across)/.12).clamp_(min=0)*torch.exp(-across/.12)
-    return (torch.exp(-r/(.2+.3*size))*torch.maximum(torch.exp(-(across/.03)**2), branch)).amax(1, keepdim=True)
-
 def _frost(x, c, draw, s):
-    ridge = (1-(2*_clouds(x, draw, 1.6)-1).abs())**2
-    ice = (.2+.4*ridge+.8*_crystals(x, draw)).clamp_(0, 1)
+    ice = .2+.8*(1-(2*_clouds(x, draw, 1.6)-1).abs())**2 # veins
     return c[0]*x+c[1]*ice*x.new_tensor([.85,.95,1.] if x.shape[1]==3 else [.93])[:,None,None]
-
-def _equalized(v):
-    "Histogram equalization of integers 0 to 255 in each image, as OpenCV does it"
-    flat = v.flatten(1)
-    counts = torch.zeros(len(v), 256, device=v.device).scatter_add_(1, flat,
-                                                                    torch.ones(1, 1, device=v.device).expand_as(flat))
-    first = counts.gather(1, (counts>0).int().argmax(1, keepdim=True))
-    levels = ((counts.cumsum(1)-first)*(255/(flat.shape[1]-first).clamp(min=1))).round_().clamp_(0, 255)
-    return torch.where(first<flat.shape[1], levels.gather(1, flat), flat.to(levels.dtype)).view(v.shape)
 
 def _mean3(x): return avg_pool2d(_padded(x, 1, 1, 'reflect'), 3, 1)
 
 def _relief(liquid, s):
     "Brightness of the surface of a liquid, lit from the upper left; the maximum is 1"
     from scipy.ndimage import distance_transform_edt # slow
+    from torchvision.transforms.v2.functional import equalize # slow
     wet = (liquid>0).to(liquid.dtype)
     shore = ((wet>0)&(-max_pool2d(-wet, 3, 1, 1)==0))[:,0]
     far = distance_transform_edt(~shore.cpu().numpy(), sampling=(1e6,1,1)) if shore.any() else np.full(shore.shape, 1e6)
     height = torch.from_numpy(np.minimum(far/s, 20)).to(liquid)[:,None]
-    slope = _equalized((_mean3(height)+1e-4).long()).to(liquid)
+    slope = equalize((_mean3(height)+1e-4).to(torch.uint8)).to(liquid)
     light = torch.tensor([[-2.,-1,0],[-1,1,1],[0,1,2]])
     m = liquid*_mean3(_filtered(slope, light, 'reflect').clamp_(0, 255))
     return m/m.amax((1,2,3), keepdim=True).clamp_(min=1e-12)
@@ -227,7 +205,7 @@ def _spatter(x, c, draw, s):
     m = torch.where(m<.8, 0, m)
     return x*(1-m)+colour*m
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #0a3c1aaf
+# %% ../../nbs/invariance/11_corruptions.ipynb #c6e26d05
 def _contrast(x, c, draw, s):
     m = x.mean((2,3), keepdim=True)
     return (x-m)*c+m
@@ -251,9 +229,9 @@ def _jpeg_compression(x, c, draw, s):
         Image.fromarray(np.ascontiguousarray(a)).save(f, 'JPEG', quality=c)
         return np.asarray(Image.open(f))
     a = (x*255).round().to(torch.uint8).cpu().numpy()
-    if x.shape[1]==3: a = np.moveaxis(np.stack([saved(o) for o in np.moveaxis(a, 1, -1)]), -1, 1)
-    else: a = np.stack([saved(o) for o in a.reshape(-1, *a.shape[2:])]).reshape(a.shape)
-    return torch.from_numpy(a).to(x)/255
+    a = np.moveaxis(a, 1, -1) if x.shape[1]==3 else a.reshape(-1, *a.shape[2:]) # other channels are files of their own
+    a = np.stack([saved(o) for o in a])
+    return torch.from_numpy(np.moveaxis(a, -1, 1) if x.shape[1]==3 else a.reshape(x.shape)).to(x)/255
 
 def _box(n, m):
     "Weights `[m, n]` of PIL's box filter from `n` pixels to `m`"
@@ -286,14 +264,13 @@ def _elastic_transform(x, c, draw, s):
 
 _functions:dict[str,Callable] = {k: globals()[f'_{k}'] for k in corruption_names}
 
-# %% ../../nbs/invariance/11_corruptions.ipynb #2f3f93fe
+# %% ../../nbs/invariance/11_corruptions.ipynb #5103dfdd
 def corruptions(
     images:ArrayLike, # Shape `[n, c, h, w]`: `uint8`, or floating point in [0, 1]
     name:str, # One of `corruption_names`
     severity:int, # From 1 to 5
     *,
     seed:int=0, # Of the random numbers
-    scale:float|None=None, # Factor on lengths in pixels; `None`: the shorter side divided by 32, at least 1
 ) -> ArrayLike: # Of the type of `images`
     """Images with one of the corruptions of [Hendrycks and Dietterich 2019](https://arxiv.org/abs/1903.12261)
 
@@ -301,7 +278,7 @@ def corruptions(
     """
     c = _constants[one_of(name, 'name', corruption_names)][whole(severity, 'severity', 1, 5)-1]
     x,draw = checked_images(images),_Draw(seed, corruption_names.index(name), severity)
-    s = max(1, min(x.shape[2:])/32) if scale is None else number(scale, 'scale', 0, ends='(]')
+    s = max(1, min(x.shape[2:])/32) # factor on lengths in pixels
     return like(by_chunks(lambda some,rows: _functions[name](some, c, draw, s), x), images)
 
 def corrupted_domain(

@@ -7,7 +7,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/evaluation.
 # %% auto #0
 __all__ = ['evaluate', 'DigitsDomains', 'digits_domains']
 
-# %% ../../nbs/invariance/14_evaluation.ipynb #e6629a61
+# %% ../../nbs/invariance/14_evaluation.ipynb #ba5ee0b6
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ from torch import nn
 from tqdm.auto import tqdm
 from ..data import stratified_subset
 from ..datasets.digits import digits_source_task, digits_task, digits_zoo
-from ..outputs import outputs
+from ..outputs import forward
 from ..registry import result_frame
 from ..store import Rows, key_of
 from .corruptions import corrupted_domain
@@ -26,7 +26,7 @@ from .image_sets import Domain, ImageSet, interior_domain
 from .prediction import TransformHead, fit_head
 from .predicted_accuracy import label_free_names, label_free_report
 
-# %% ../../nbs/invariance/14_evaluation.ipynb #d2004ba2
+# %% ../../nbs/invariance/14_evaluation.ipynb #a12fe174
 def evaluate(
     models:Mapping[str,Any], # Classifiers of images by name
     domain:Iterable[ImageSet], # Image sets, one of which is in memory at a time
@@ -54,44 +54,38 @@ def evaluate(
     """
     if not isinstance(models, Mapping) or not models:
         raise ValueError(f'`models` must be {{name: model}}, got {models!r:.60}')
-    rows,found,seen = Rows(store, resume=resume),[],set()
-    def ready(images):
-        x = images/255 if images.dtype==torch.uint8 else images
-        return x if prepare is None else prepare(x)
-    own,keys = {},{}
+    rows,found,seen,run = Rows(store, resume=resume),[],set(),dict(batch_size=batch_size, device=device, progress=False)
+    def ready(o):
+        x = o.images/255 if o.images.dtype==torch.uint8 else o.images
+        return x if prepare is None else prepare(x),o.labels
+    given,keys = {},{}
     for k,m in models.items():
-        given = source
-        if isinstance(source, ImageSet):
-            out = outputs(m, (ready(source.images),source.labels), batch_size=batch_size, device=device, progress=False)
-            given = out.probs,out.labels
-        elif source is not None: given = source[k]
-        own[k] = dict(source=given, heads=tuple((heads or {}).get(k, ())))
-        keys[k] = key_of(m, prepare, options, list(given) if isinstance(given, tuple) else given,
-                         [vars(h) for h in own[k]['heads']]) if store else k
+        labelled = None if source is None else source[k] if isinstance(source, Mapping) else source
+        if isinstance(labelled, ImageSet):
+            looks = [look.probs.cpu() for look in forward(m, ready(labelled), dtype=torch.float64, **run)]
+            labelled = torch.cat(looks),labelled.labels
+        given[k] = dict(source=labelled, heads=tuple((heads or {}).get(k, ())))
+        keys[k] = key_of(m, prepare, options, labelled, *(vars(h) for h in given[k]['heads'])) if store else k
     for data in tqdm(domain, desc='image sets', unit='set', disable=not progress):
         if data.name in seen: raise ValueError(f'the sets must have different names, got {data.name!r} twice')
         seen.add(data.name)
         content = key_of(data.images, data.labels) if store else data.name
         for k,m in models.items():
-            wanted = label_free_names(metrics, labels=data.labels is not None, classifier=m, **own[k])
-            missing = [o for o in wanted if f'{keys[k]}-{content}-{o}' not in rows]
-            error = ''
-            if missing:
-                start = time.perf_counter()
-                try:
-                    report = label_free_report(m, (ready(data.images),data.labels), missing, batch_size=batch_size,
-                                               device=device, progress=False, **own[k], **options)
+            names = label_free_names(metrics, labels=data.labels is not None, classifier=m, **given[k])
+            key_by_name = {o: f'{keys[k]}-{content}-{o}' for o in names}
+            missing,error,start = [o for o in names if key_by_name[o] not in rows],'',time.perf_counter()
+            try:
+                for o in label_free_report(m, ready(data), missing, **given[k], **run,
+                                           **options).itertuples() if missing else ():
                     spent = (time.perf_counter()-start)/len(missing)
-                    for o in report.itertuples():
-                        rows.put(f'{keys[k]}-{content}-{o.metric}',
-                                 dict(value=o.value, n=o.n, unit=o.unit, seconds=spent))
-                except Exception as e: error = f'{type(e).__name__}: {e}'
-            found += [dict(model=k, data=data.name, metric=o)|rows.get(f'{keys[k]}-{content}-{o}', dict(error=error))
-                      for o in wanted]
+                    rows.put(key_by_name[o.metric], dict(value=o.value, n=o.n, unit=o.unit, seconds=spent))
+            except Exception as e: error = f'{type(e).__name__}: {e}'
+            found += [dict(model=k, data=data.name, metric=o)|rows.get(key, dict(error=error)) for o,
+                      key in key_by_name.items()]
     if not seen: raise ValueError('`domain` must hold at least one image set, got none')
     return result_frame(sorted(found, key=lambda o: [*models].index(o['model'])))
 
-# %% ../../nbs/invariance/14_evaluation.ipynb #5103f2ac
+# %% ../../nbs/invariance/14_evaluation.ipynb #2fed23d6
 class DigitsDomains(NamedTuple):
     "Small networks that read digits, and image sets to evaluate them on"
     models: dict[str,nn.Module] # By what they were trained on
@@ -107,17 +101,15 @@ def digits_domains(
     seed:int=0, # Of the transforms
     cache:str|Path|None=None, # Folder of trained networks; `None`: the user's cache folder
     progress:bool=True, # Show progress bars
-) -> DigitsDomains: # Three networks, forty exterior sets, and heads for rotations and jigsaws
+) -> DigitsDomains: # Three networks, 25 exterior sets, and heads for rotations and jigsaws
     "Networks, image sets and heads to try things on"
-    nets = dict(clean='digits', noise='noisy', few='few')
-    zoo = digits_zoo(nets.values(), cache=cache, progress=progress)
+    zoo = digits_zoo(('digits','noisy','few'), cache=cache, progress=progress)
     t,(x,_,x_test,y_test) = digits_task(),digits_source_task('digits')
     own,others = (torch.as_tensor(stratified_subset(y, n)) for y in (t.y,t.y_test))
     interior = interior_domain(t.x[own], n_interior, seed=seed, labels=t.y[own])
-    names = 'gaussian_noise','impulse_noise','defocus_blur','motion_blur','fog','contrast','pixelate','elastic_transform'
-    exterior = corrupted_domain(Domain(['exterior'], lambda _: (t.x_test[others],t.y_test[others])), names=names,
+    held_out = Domain(['exterior'], lambda _: (t.x_test[others],t.y_test[others]))
+    exterior = corrupted_domain(held_out, names=('gaussian_noise','defocus_blur','fog','contrast','pixelate'),
                                 seed=seed)
-    models = {k: zoo[net] for k,net in nets.items()}
     heads = {k: [fit_head(m, x.float(), task=task, progress=False) for task in ('rotation','jigsaw')] for k,
-             m in models.items()}
-    return DigitsDomains(models, interior, exterior, ImageSet('source', x_test.float(), y_test), heads)
+             m in zoo.items()}
+    return DigitsDomains(zoo, interior, exterior, ImageSet('source', x_test.float(), y_test), heads)

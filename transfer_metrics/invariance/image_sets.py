@@ -7,7 +7,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/image_sets.
 # %% auto #0
 __all__ = ['ImageSet', 'Domain', 'checked_images', 'image_set', 'grey', 'by_chunks', 'interior_domain', 'exterior_domain']
 
-# %% ../../nbs/invariance/10_image_sets.ipynb #4cbc5155
+# %% ../../nbs/invariance/10_image_sets.ipynb #38b8f19c
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import affine_grid, avg_pool2d, grid_sample
-from ..arrays import ArrayLike, one_of, whole
+from ..arrays import ArrayLike, whole
 from ..data import Samples, as_images, image_endings, load_images, stratified_subset
 
-# %% ../../nbs/invariance/10_image_sets.ipynb #cf8d356f
+# %% ../../nbs/invariance/10_image_sets.ipynb #ebbff73a
 class ImageSet(NamedTuple):
     "Images with a name and, if they are known, labels"
     name: str # In tables; different for each set of a domain
@@ -37,9 +37,7 @@ class Domain(Sequence):
         load:Callable[[int],tuple], # `load(i)` returns images and labels of set `i`
     ):
         self.names,self.load = tuple(map(str, names)),load
-        twice = next((k for k in self.names if self.names.count(k)>1),
-                     None) if len({*self.names})<len(self.names) else None
-        if twice: raise ValueError(f'`names` must be different, got {twice!r} twice')
+        if len({*self.names})<len(self.names): raise ValueError('`names` must be different')
     def __len__(self): return len(self.names)
     def __getitem__(self, i):
         at = range(len(self))[i]
@@ -157,7 +155,7 @@ _recipe:dict[str,Callable] = dict(
     affine=_affine,
     sharpness=_sharpness)
 
-# %% ../../nbs/invariance/10_image_sets.ipynb #61268062
+# %% ../../nbs/invariance/10_image_sets.ipynb #4e1e5791
 def by_chunks(
     f:Callable[[Tensor,slice],Tensor], # From some images, in floating point, and their positions, to images
     images:Tensor, # Shape `[n, c, h, w]`
@@ -179,13 +177,12 @@ def interior_domain(
     seed:int=0, # Set `i` depends on `seed` and `i` only
     labels:ArrayLike|None=None, # Labels of every set, shape `[n]`
     n_transforms:int=3, # Number of different transforms per set
-    transforms:Sequence[str]|None=None, # Transforms to choose from; `None`: all seven
 ) -> Domain: # Sets like `images`
     """Versions of one image set under random transforms, made when they are asked for
 
     From [Deng and Zheng 2021](https://arxiv.org/abs/2007.02915).
 
-    Raises `ValueError` if images are outside [0, 1], a transform is unknown, or `n_transforms` exceeds their number.
+    Raises `ValueError` if images are outside [0, 1], or `n_transforms` exceeds seven.
 
     >>> interior_domain(torch.zeros(4, 3, 32, 32), 2400, labels=[0, 1, 0, 1])[7].images.shape
     torch.Size([4, 3, 32, 32])
@@ -194,8 +191,7 @@ def interior_domain(
     n,c = x.shape[:2]
     if labels is not None and len(labels)!=n:
         raise ValueError(f'`labels` must be one for each of the {n} images, got {len(labels)}')
-    among = tuple(_recipe) if transforms is None else tuple([transforms] if isinstance(transforms, str) else transforms)
-    for k in among: one_of(k, 'transform', list(_recipe))
+    among = tuple(_recipe)
     whole(n_transforms, 'n_transforms', 1, len(among))
     chosen = [[among[k] for k in np.random.default_rng([seed,i]).permutation(len(among))[:n_transforms]]
               for i in range(whole(n_sets, 'n_sets', 1))]
@@ -208,59 +204,54 @@ def interior_domain(
         return by_chunks(f, x),labels
     return Domain([f'interior-{i:04d}-{"-".join(o)}' for i,o in enumerate(chosen)], load)
 
-# %% ../../nbs/invariance/10_image_sets.ipynb #7f49578c
-def _arrays(x, y, limit, seed, name):
-    x = as_images(x, name)
+# %% ../../nbs/invariance/10_image_sets.ipynb #e43cee64
+def _arrays(path, x, y, limit, seed, part=slice(None)):
+    x,y = as_images(x, str(path))[part],None if y is None else np.asarray(y).reshape(-1)[part]
     if y is not None and len(y)!=len(x):
-        raise ValueError(f'{name} holds {len(x)} images, but there are {len(y)} labels')
+        raise ValueError(f'{path} holds {len(x)} images, but there are {len(y)} labels')
     rows = _drawn(y, len(x), limit, seed)
-    return checked_images(x[rows], name),None if y is None else torch.as_tensor(np.asarray(y)[rows]).long()
+    return checked_images(x[rows], str(path)),None if y is None else torch.as_tensor(y[rows])
 
-def _npy(path, labels, part, limit, seed):
-    x,y = torch.from_numpy(np.load(path, mmap_mode='c')),None if labels is None else np.load(labels).reshape(-1)
-    if part is not None: x,y = (o[part*len(y)//5:(part+1)*len(y)//5] for o in (x,y))
-    return _arrays(x, y, limit, seed, str(path))
+def _npy(path, labels, part, **how):
+    return _arrays(path, torch.from_numpy(np.load(path, mmap_mode='c')), labels, part=part, **how)
 
-def _npz(path, limit, seed):
+def _npz(path, **how):
     with np.load(path) as z:
         x,y = (next((z[k] for k in names if k in z), None)
                for names in (('images','x','data'),('labels','y','targets')))
         if x is None: raise ValueError(f'{path} must hold an array called images, it holds {", ".join(z)}')
-    return _arrays(torch.from_numpy(x), None if y is None else y.reshape(-1), limit, seed, str(path))
+    return _arrays(path, torch.from_numpy(x), y, **how)
 
-def _folder(path, classes, size, limit, seed):
+def _folder(path, classes, size, **how):
     data = load_images(path)
     if data.targets is not None: data.targets = [classes.index(data.classes[k]) for k in data.targets]
-    return image_set(data, str(path), size=size, limit=limit, seed=seed)[1:]
+    return image_set(data, str(path), size=size, **how)[1:]
 
 def _in_file(f, name, how):
+    "Names and loaders of the sets in a file"
     if f.suffix=='.npz': return [(name, partial(_npz, f, **how))]
     if f.suffix!='.npy': raise ValueError(f'`path` must be a folder, an .npy or an .npz file, got {f}')
-    own = f.with_name(f'{f.stem.removesuffix("_data")}_labels.npy')
-    y = next((p for p in (own, f.with_name('labels.npy')) if p.is_file()), None)
-    labels = np.load(y).reshape(-1) if y else np.zeros(0)
-    five = y and 'data' not in f.name and len(labels)%5==0 and (labels.reshape(5, -1)==labels[:len(labels)//5]).all()
-    if five: return [(f'{name}-{k+1}', partial(_npy, f, y, k, **how)) for k in range(5)]
-    return [(name, partial(_npy, f, y, None, **how))]
+    y = next((p for p in (f.with_name(f'{f.stem.removesuffix("_data")}_labels.npy'),f.with_name('labels.npy'))
+              if p.is_file()), None)
+    labels = y and np.load(y).reshape(-1)
+    m = len(labels)//5 if y and 'data' not in f.name and len(labels)%5==0 else 0
+    if not m or (labels.reshape(5, m)!=labels[:m]).any(): return [(name, partial(_npy, f, labels, slice(None), **how))]
+    return [(f'{name}-{k+1}', partial(_npy, f, labels, slice(k*m, k*m+m), **how)) for k in range(5)]
 
 def _in_folder(path, name, how, found):
-    "Sets in a folder, and the names of all class folders"
-    inside = sorted(p for p in path.iterdir() if not p.name.startswith('.'))
-    files = [p for p in inside if p.suffix in ('.npy','.npz') and 'labels' not in p.name]
-    if path.joinpath('labels.npy').is_file() and not files:
-        raise ValueError(f'{path} has labels.npy, but no images: data.npy does not exist')
-    sets = []
-    for f in files:
-        sets += _in_file(f, '/'.join(o for o in (name, '' if f.name=='data.npy' else f.stem.removesuffix('_data'))
-                                     if o), how)
-    def images_in(p): return any(o.suffix.lower() in image_endings for o in p.iterdir())
+    "Names and loaders of the sets in a folder; names of class folders are added to `found`"
+    inside,sets = sorted(p for p in path.iterdir() if not p.name.startswith('.')),[]
+    for f in inside:
+        own = '' if f.name=='data.npy' else f.stem.removesuffix('_data')
+        if f.suffix in ('.npy','.npz') and 'labels' not in f.name: sets += _in_file(f, f'{name}/{own}'.strip('/'), how)
+    if path.joinpath('labels.npy').is_file() and not sets:
+        raise ValueError(f'{path} has labels.npy, but data.npy does not exist')
     folders = [p for p in inside if p.is_dir()]
-    classes = [p.name for p in folders if images_in(p)]
-    if sets or not (classes or images_in(path)):
-        for p in folders: sets += _in_folder(p, f'{name}/{p.name}'.lstrip('/'), how, found)
-        return sets
-    found |= {*classes}
-    return [(name, partial(_folder, path))]
+    def images_in(p): return any(o.suffix.lower() in image_endings for o in p.iterdir())
+    classes = {p.name for p in folders if images_in(p)}
+    found |= classes
+    if not sets and (classes or images_in(path)): return [(name, partial(_folder, path, **how))]
+    return sets+[o for p in folders for o in _in_folder(p, f'{name}/{p.name}'.strip('/'), how, found)]
 
 def exterior_domain(
     path:str|Path, # Folder, `.npy` or `.npz` file
@@ -288,5 +279,5 @@ def exterior_domain(
     order = sorted(found) if classes is None else list(classes)
     if extra := sorted(found-{*order}):
         raise ValueError(f'{path} has a folder {extra[0]!r}, which is not in `classes` ({", ".join(order[:5])})')
-    loads = [partial(f, classes=order, size=size, **how) if f.func is _folder else f for _,f in sets]
+    loads = [partial(f, classes=order, size=size) if f.func is _folder else f for _,f in sets]
     return Domain([k or p.resolve().name for k,_ in sets], lambda i: loads[i]())

@@ -8,9 +8,10 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/predicted_a
 __all__ = ['label_free_names', 'label_free_report', 'read_probs', 'PredictedAccuracy', 'predicted_accuracy',
            'plot_predicted_accuracy']
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #f48b8dc4
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #ed4841d6
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,19 +28,15 @@ from ..models import load, match_classes
 from ..outputs import Outputs, forward, is_classifier
 from ..plots import axes as axes_of, meaning
 from ..registry import registry, resolve_all, result_frame
-from .agreement_on_the_line import agreement_on_the_line
 from .atc import atc
-from .confidence import doc, graded
+from .confidence import graded
 from .corruptions import corruption_names, corruptions
-from .cot import cot
 from .effective_invariance import effective_invariance
 from .image_sets import image_set, interior_domain
 from .prediction import TransformHead
 from .views import jigsaw, permutations as permutations_of, rotate
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #f7e0dbf4
-def _named(metrics): return [k.strip() for k in metrics.split(',')] if isinstance(metrics, str) else list(metrics)
-
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #d754efb9
 def _of_outputs():
     "Metrics of the outputs for the images as they are, with their options"
     among = {k: m for k,m in registry('invariance').items()
@@ -55,18 +52,20 @@ def label_free_names(
     classifier:Any=None, # The model; of scikit-learn only metrics of probabilities are possible
 ) -> list[str]: # Names of the rows
     "Metrics that a report can have; raises `ValueError` if one that is asked for is unknown or cannot be computed"
-    computed,tasks = _of_outputs(),[h.task for h in heads]
-    network = not is_classifier(classifier)
-    needs = {k: '`source`, labelled samples of the model' if set(m.args)&{'source_labels'} and source is None
-             else 'a network' if not network and 'logits' in m.args else '' for k,(m,_) in computed.items()}
-    needs |= {k: '' if network else 'a network' for k in ('rotation_invariance','jigsaw_invariance')}
-    needs |= {f'{t}_prediction': '' if t in tasks else f"a head in `heads`: fit_head(model, training_images, "
-                                                       f"task='{t}')" for t in ('rotation','jigsaw')}
-    needs['accuracy'] = '' if labels else 'labels'
-    if metrics is None: return [k for k,need in needs.items() if not need]
-    for k in _named(metrics):
-        if needs[one_of(k, 'metric', list(needs))]: raise ValueError(f'{k} needs {needs[k]}')
-    return _named(metrics)
+    views,network = ('rotation_invariance','jigsaw_invariance'),not is_classifier(classifier)
+    possible = [k for k,(m,_) in _of_outputs().items() if (network or 'logits' not in m.args)
+                and (source is not None or 'source_labels' not in m.args)]
+    possible += [*(views if network else ()), *(f'{h.task}_prediction' for h in heads),
+                 *(['accuracy'] if labels else ())]
+    if metrics is None: return possible
+    names = [k.strip() for k in metrics.split(',')] if isinstance(metrics, str) else list(metrics)
+    for k in names:
+        one_of(k, 'metric', [*_of_outputs(), *views, 'rotation_prediction', 'jigsaw_prediction', 'accuracy'])
+        if k not in possible:
+            raise ValueError(f'{k} cannot be computed: atc and doc need `source`, labelled samples; '
+                             'rotation_prediction and jigsaw_prediction a '
+                             'head from fit_head in `heads`; accuracy labels; mano and views of images a network')
+    return names
 
 def label_free_report(
     model:Any, # Network, name as of `load`, or fitted scikit-learn classifier
@@ -82,7 +81,7 @@ def label_free_report(
     batch_size:int=256, # Samples per forward pass
     device:Any=None, # Where to run; `None`: where the model is
     progress:bool=True, # Show a progress bar
-) -> pd.DataFrame: # Columns `metric, value, n, unit`, ..., `higher_is_better`; a row per metric
+) -> pd.DataFrame: # Columns `metric, value, n, unit`, ...; a row per metric
     """All label-free metrics of a model on a data set, from one forward pass over the samples and each view of them
 
     Raises `ValueError` if a metric is unknown, or needs `source`, `heads` or labels.
@@ -100,28 +99,25 @@ def label_free_report(
     views:dict = {None: None} # by what they do
     rotated = {k: partial(rotate, k=k) for k in (1,2,3)}
     def shuffled(grid, ps): return {(grid,p): partial(jigsaw, permutation=p, grid=grid) for p in ps}
-    shown = {'rotation_invariance': rotated} if 'rotation_invariance' in wanted else {}
+    shown = {} # views of each row, and what a view adds to its sum
+    def invariant(look, i): return effective_invariance(plain.probs, look.probs)
+    if 'rotation_invariance' in wanted: shown['rotation_invariance'] = rotated,invariant
     if 'jigsaw_invariance' in wanted:
-        shown['jigsaw_invariance'] = shuffled(grid, permutations_of(grid=grid, which=permutations, seed=seed))
+        shown['jigsaw_invariance'] = shuffled(grid, permutations_of(grid=grid, which=permutations, seed=seed)),invariant
     for h in heads:
-        shown[f'{h.task}_prediction'] = views|(rotated if h.task=='rotation' else shuffled(h.grid, h.permutations))
-    for o in shown.values(): views |= o
+        moved = rotated if h.task=='rotation' else shuffled(h.grid, h.permutations)
+        shown[f'{h.task}_prediction'] = views|moved,lambda look,i,h=h: h.predict(look.features)==i
+    for o,_ in [*shown.values()]: views = views|o
     sums,parts,labels,keys = dict.fromkeys(shown, 0.),{'probs': [], 'logits': []},[],[*views]
-    for look in forward(model, data, views=[*views.values()], layer=(heads[0].layer or None) if heads else None,
-                        dtype=torch.float64,
-                        batch_size=batch_size, device=device, progress=progress, desc='label-free metrics',
-                        name='data'):
-        key = keys[look.view]
-        if key is None:
+    layer = (heads[0].layer or None) if heads else None
+    for look in forward(model, data, views=[*views.values()], layer=layer, dtype=torch.float64, batch_size=batch_size,
+                        device=device, progress=progress, desc='label-free metrics', name='data'):
+        if look.view==0:
             plain = look
             labels.append(look.labels)
             for k,v in parts.items(): v.append(getattr(look, k))
-        for k in sums:
-            if key not in shown[k]: continue
-            if k.endswith('invariance'): sums[k] += effective_invariance(plain.probs, look.probs).sum()
-            else:
-                h = next(h for h in heads if k.startswith(h.task))
-                sums[k] += (h.predict(look.features)==[*shown[k]].index(key)).sum()
+        for k,(own,add) in shown.items():
+            if keys[look.view] in own: sums[k] += float(add(look, [*own].index(keys[look.view])).sum())
     outputs = {k: torch.cat(v) for k,v in parts.items() if v[0] is not None}
     n,known = len(outputs['probs']),{}
     if source is not None:
@@ -129,10 +125,10 @@ def label_free_report(
         known = dict(source_probs=p, source_labels=y)
     rows,computed = [],_of_outputs()
     for k in wanted:
-        better,unit = True,'accuracy'
+        unit = 'accuracy'
         if k in computed:
             m,options = computed[k]
-            better,unit = m.higher_is_better,m.unit
+            unit = m.unit
             value = m(*((outputs|known)[a] for a in m.args), **options, **({'prior': prior} if k=='cot' else {}))
         elif k=='accuracy':
             if any(y is None for y in labels):
@@ -140,11 +136,11 @@ def label_free_report(
                 raise ValueError('accuracy needs labels for all samples of `data`')
             value = float(graded(outputs['probs'], np.concatenate(labels), 'data')[2].double().mean())
         else:
-            value,unit = float(sums[k])/(n*len(shown[k])),'probability' if k.endswith('invariance') else 'accuracy of the head'
-        rows.append(dict(metric=k, value=float(value), n=n, unit=unit, higher_is_better=better))
-    return result_frame(rows, ['higher_is_better'])
+            value,unit = sums[k]/(n*len(shown[k][0])),'probability' if k.endswith('invariance') else 'accuracy of the head'
+        rows.append(dict(metric=k, value=float(value), n=n, unit=unit))
+    return result_frame(rows)
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #07843642
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #e1fd8f25
 def read_probs(
     path:str|Path, # .csv, .tsv or .parquet with a column of probabilities per class; .npz or a folder as from `Outputs.save`
     *,
@@ -164,32 +160,22 @@ def read_probs(
     """
     path = Path(path)
     if path.suffix=='.npz' or path.is_dir(): return Outputs.load(path),list(classes or ())
-    one_of(path.suffix, 'ending of the file', ('.csv','.tsv','.parquet','.npz'))
     if path.suffix=='.parquet': frame = pd.read_parquet(path)
-    else:
-        with path.open(encoding='utf-8-sig') as f: heading = f.readline()
-        frame = pd.read_csv(path, sep=max(',;\t', key=heading.count), encoding='utf-8-sig')
-    frame.columns = frame.columns.map(str)
-    if label: one_of(label, 'label', list(frame))
+    else: frame = pd.read_csv(path, sep=None, engine='python', encoding='utf-8-sig') # finds the separator
     label = label or next((k for k in ('label','labels','target','class','y') if k in frame), None)
     numbers = frame.drop(columns=label or []).select_dtypes('number')
-    if numbers.shape[1]<2:
-        raise ValueError(f'{path} must have a column of probabilities per class, it has {", ".join(frame)}')
-    prefix = next((k for k in ('probability_','prob_','p_') if all(c.startswith(k) for c in numbers)), '')
-    names = [c.removeprefix(prefix) for c in numbers]
-    order = names if classes is None else [*map(str, classes)]
-    if missing := sorted({*order}^{*names}):
-        raise ValueError(f'{path} must have a column for each of the classes {", ".join(order[:10])}; {missing[0]} is '
-                         'in one of both only')
-    probs,labels = numbers.to_numpy(float)[:,[names.index(k) for k in order]],None
-    if label:
-        text = frame[label].map(str)
-        if lost := sorted({*text}-{*order})[:3]:
-            raise ValueError(f'labels in {path} must be classes ({", ".join(order[:10])}), got {", ".join(lost)}')
-        labels = np.array([order.index(k) for k in text])
-    return Outputs(probs=probs, labels=labels, name=path.stem),order
+    prefix = next((k for k in ('probability_','prob_','p_') if all(str(c).startswith(k) for c in numbers)), '')
+    numbers.columns = [str(c).removeprefix(prefix) for c in numbers]
+    order = [*map(str, numbers.columns if classes is None else classes)]
+    if len(order)<2 or {*order}!={*numbers}:
+        raise ValueError(f'{path} must have a column of probabilities per class ({", ".join(order[:10])}), it has '
+                         f'{", ".join(numbers)}')
+    labels = None if label is None else pd.Index(order).get_indexer(frame[label].map(str))
+    if label and (labels<0).any():
+        raise ValueError(f'labels in {path} must be classes ({", ".join(order[:10])}), got {frame[label][labels<0].iloc[0]!r}')
+    return Outputs(probs=numbers[order].to_numpy(float), labels=labels, name=path.stem),order
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #5739c105
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #191c69ba
 class _Known:
     "What is learned from labelled samples"
     def __init__(self, probs, labels):
@@ -255,7 +241,7 @@ def _shifted_images(model, images, known, n_sets, seed, run):
         yield np.concatenate([look.probs.cpu().numpy() for look in forward(model, x, dtype=torch.float64,
                                                                            **run|dict(progress=False))]),known.labels[rows]
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #f8701e32
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #498edc68
 def _probits(estimates): return ndtri(np.clip(estimates, .02, .98))
 
 class _Learned:
@@ -272,9 +258,10 @@ class _Learned:
             G = np.linalg.inv(A.T@A+1e-3*len(E)*np.diag([0,1,1,1]))@A.T
             self.beta = G@y
             estimated = ndtr(y-(y-A@self.beta)/(1-np.einsum('ij,ji->i', A, G)))
-        self.table = pd.DataFrame(dict(estimate=estimated, accuracy=true[:,0]))
         self.errors = abs(np.array([_qualities(p, _tempered(p, a)) for (p,_),
                                     a in zip(sets, estimated, strict=True)])-true)
+        self.errors = np.where(np.isnan(self.errors), np.nanmax(self.errors),
+                               self.errors) # sets of one class have no AUROC
 
     def estimate(self, p):
         "Three estimates, their standardized probits, and the accuracy that follows"
@@ -285,18 +272,17 @@ class _Learned:
 
     def interval(self, j, value, x, n, coverage):
         "Split-conformal interval of a quality, from its errors relative to those in similar sets; few samples widen it"
-        ok = np.isfinite(self.errors[:,j])
-        errors,X = self.errors[ok,j],self.X[ok]
-        if not math.isfinite(value) or len(errors)<20: return math.nan,math.nan
+        errors,m = self.errors[:,j],len(self.errors)
         def typical(x, others):
-            K = np.exp(-((x[:,None]-X)**2).sum(-1)/2)*others
+            K = np.exp(-((x[:,None]-self.X)**2).sum(-1)/2)*others
             return (K@errors+errors.mean())/(K.sum(1)+1)+.01
-        scores,a = np.sort(errors/typical(X, 1-np.eye(len(X)))),min(max(value, .02), .98)
-        half = scores[min(math.ceil((len(scores)+1)*coverage), len(scores))-1]*typical(x[None], 1)[0]
-        half = self.margin*math.hypot(half, ndtri((1+coverage)/2)*math.sqrt(max(0, a*(1-a)*(1/n-1/self.size))))
+        scores,a = np.sort(errors/typical(self.X, 1-np.eye(m))),min(max(value, .02), .98)
+        half = scores[min(math.ceil((m+1)*coverage), m)-1]*typical(x[None], 1)[0]
+        sampling = ndtri((1+coverage)/2)*math.sqrt(max(0, a*(1-a)*(1/n-1/self.size)))
+        half = self.margin*math.hypot(half, sampling)
         return max(0., value-half),min(1., value+half)
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #12f187f7
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #5be11042
 def _tempered(p, accuracy):
     "Probabilities at the temperature at which the mean confidence is the accuracy"
     z = np.log(p.clip(1e-6))
@@ -312,51 +298,47 @@ def _f1(p, q):
 
 def _auroc(p, q):
     "Mean over classes of the area under the ROC curve, one class against the others, for labels with the probabilities `q`"
-    total = 0
-    for order in (p.argsort(0, kind='stable'),len(p)-1-p[::-1].argsort(0, kind='stable')): # ties count one half
-        w = np.take_along_axis(q, order, 0)
-        total = total+(w*(w+(1-w).cumsum(0)-1)).sum(0)/2
-    pairs = q.sum(0)*(1-q).sum(0)-(q*(1-q)).sum(0)
-    return float(np.mean(total[pairs>1e-9]/pairs[pairs>1e-9])) if (pairs>1e-9).any() else math.nan
+    from sklearn.metrics import roc_auc_score # slow
+    once,occurs = np.ones(len(p)),[c for c in range(p.shape[1]) if 0<q[:,c].sum()<len(p)]
+    areas = [roc_auc_score(np.r_[once,0*once], np.r_[p[:,c],p[:,c]], sample_weight=np.r_[q[:,c],1-q[:,c]])
+             for c in occurs]
+    return float(np.mean(areas)) if areas else math.nan
 
 def _qualities(p, q):
-    "Accuracy, macro F1, and AUROC of up to 100 classes, of predictions from `p`, for labels with the probabilities `q`"
+    "Accuracy, macro F1, and AUROC of up to 20 classes, of predictions from `p`, for labels with the probabilities `q`"
     return np.array([q[np.arange(len(p)),p.argmax(1)].mean(), np.nanmean(_f1(p, q)),
-                     _auroc(p, q) if p.shape[1]<=100 else math.nan])
+                     _auroc(p, q) if p.shape[1]<=20 else math.nan])
 
-# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #e578e0bf
+# %% ../../nbs/invariance/13_predicted_accuracy.ipynb #70a67073
 @dataclass(repr=False)
 class PredictedAccuracy:
     "Estimated accuracies; `table` has a row per model and set, `estimates` a row per estimate"
     table:pd.DataFrame # Columns `model, data, n, accuracy, lo, hi, verdict`, the least certain first
     estimates:pd.DataFrame # Columns `model, data, metric, value, lo, hi, n`, ...: accuracy, F1, AUROC, single estimators
     known:pd.DataFrame # Columns `model, accuracy, n`: the labelled samples
-    sets:pd.DataFrame # Columns `model, estimate, accuracy`: the synthetic sets
+    n_sets:int # Number of synthetic sets
     made_of:str # What the synthetic sets were made of, in words
-    coverage:float=.9 # Nominal coverage of the intervals
+    coverage:float # Nominal coverage of the intervals
 
     def __repr__(self): return self.table.round(3).to_string(index=False)
     def _repr_html_(self): return self.table.round(3).to_html(index=False)
 
     def summary(self,
-        most:int=12, # Sets to list; 0: none
+        most:int=12, # Sets to list
     ) -> str: # At most 25 lines
         "The result in words"
-        several = self.table.model.nunique()>1
-        lines = [f'{"The model" if not several else o.model or "the model"} is correct on {100*o.accuracy:.0f} % of '
-                 f'{o.n:,} labelled samples.' for o in self.known.itertuples()][:4]
-        if most:
-            lines.append(f'Estimated accuracy without labels, {100*self.coverage:g} % interval, the least certain first:')
-        names = [f'{o.model}, {o.data}' if several else o.data for o in self.table.itertuples()]
-        width = min(max(map(len, names)), 30)
-        for k,o in [*zip(names, self.table.itertuples(), strict=True)][:most]:
-            lines.append(f'  {k[:width]:{width}}  {100*o.accuracy:3.0f} %  [{100*o.lo:.0f}, {100*o.hi:.0f}]  {o.verdict}')
-        if most and len(names)>most: lines.append(f'  and {len(names)-most} more')
-        n = len(self.sets)//max(1, len(self.known))
-        lines.append(f'The intervals rest on the errors in {n} synthetic sets made from {self.made_of}.')
-        lines += ['They cannot account for shifts that leave the predictions as confident as before: a new domain, or new classes.',
-                  'To be sure, label 50 of the new samples.']
-        return '\n'.join(lines)
+        names = self.table.data if self.table.model.nunique()<2 else self.table.model+', '+self.table.data
+        width = min(names.str.len().max(), 30)
+        lines = [f'{o.model or "The model"} is correct on {100*o.accuracy:.0f} % of {o.n:,} labelled samples.'
+                 for o in self.known[:4].itertuples()]
+        lines.append(f'Estimated accuracy without labels, {100*self.coverage:g} % interval, the least certain first:')
+        lines += [f'  {k[:width]:{width}}  {100*o.accuracy:3.0f} %  [{100*o.lo:.0f}, {100*o.hi:.0f}]  {o.verdict}'
+                  for k,o in zip(names[:most], self.table[:most].itertuples(), strict=True)]
+        if len(names)>most: lines.append(f'  and {len(names)-most} more')
+        return '\n'.join([*lines,
+            f'The intervals rest on the errors in {self.n_sets} synthetic sets made from {self.made_of}.',
+            'They cannot know about shifts that leave the predictions as confident as before: a new domain,',
+            'or new classes. To be sure, label 50 of the new samples.'])
 
 def _verdict(lo, hi, known):
     if hi-lo>.4: return 'uncertain: label some'
@@ -401,7 +383,7 @@ def predicted_accuracy(
     new:Any, # Samples without labels, likewise; or several sets by name
     *,
     classes:Sequence[str]=(), # Names of the outputs in their order; by default those of the model
-    n_sets:int=60, # Number of synthetic sets
+    n_sets:int=40, # Number of synthetic sets
     coverage:float=.9, # Nominal coverage of the intervals
     limit:int=2000, # Use at most this many labelled samples, and five times as many new ones, drawn at random
     seed:int=0, # Of the draws and of the synthetic sets
@@ -416,8 +398,8 @@ def predicted_accuracy(
     >>> rng = np.random.default_rng(0)
     >>> probs = rng.dirichlet([.5, .5, .5], 400)
     >>> labels = (probs.cumsum(1)>rng.random((400, 1))).argmax(1)
-    >>> found = predicted_accuracy(None, Outputs(probs=probs[:200], labels=labels[:200]), Outputs(probs=probs[200:]),
-                                   progress=False)
+    >>> known,new = Outputs(probs=probs[:200], labels=labels[:200]),Outputs(probs=probs[200:])
+    >>> found = predicted_accuracy(None, known, new, progress=False)
     >>> bool(found.table.lo[0]<(probs.argmax(1)==labels)[200:].mean()<found.table.hi[0])
     True
     """
@@ -430,26 +412,22 @@ def predicted_accuracy(
     news = dict(new) if isinstance(new, Mapping) else {getattr(new, 'name', '') or 'new': new}
     if not news or not models: raise ValueError('`model` and `new` must not be empty')
     run = dict(batch_size=batch_size, device=device, progress=progress)
-    rows,synthetic,facts,known_preds,new_preds,made_of = [],[],[],{},{},''
+    rows,facts,made_of = [],[],''
     for k,m in models.items():
         images = None
-        if isinstance(m, torch.nn.Module):
-            try: images = image_set(known, 'known', size=_size(m), limit=limit, seed=seed)
-            except ValueError: pass # texts, or normalized images
+        if isinstance(m, torch.nn.Module): # texts and normalized images raise an error
+            with suppress(ValueError): images = image_set(known, 'known', size=_size(m), limit=limit, seed=seed)
         probs,labels = _run(m, known if images is None else images, limit, seed,
                             run|dict(desc=f'{k} on known', name='known'))
         if labels is None: raise ValueError('`known` must have labels')
         data = Samples.of(known).dataset if isinstance(known, (str,Path)) else getattr(known, 'dataset', known)
         names = [] if is_classifier(m) or isinstance(known, Outputs) else list(getattr(data, 'classes', ()))
         labelled = _Known(probs, _column_labels(labels, names, list(classes) or getattr(m, 'classes', ())))
-        made_of = 'the table of predictions' if images is None else 'the labelled images'
-        sets = _shifted_tables(labelled, n_sets, seed) if images is None else _shifted_images(m, images.images,
-                                                                                              labelled, n_sets, seed,
-                                                                                                  run)
+        made_of,sets = 'the table of predictions',_shifted_tables(labelled, n_sets, seed)
+        if images is not None:
+            made_of,sets = 'the labelled images',_shifted_images(m, images.images, labelled, n_sets, seed, run)
         learned = _Learned(labelled, sets, images is not None)
-        synthetic.append(learned.table.assign(model=k))
         facts.append(dict(model=k, accuracy=labelled.accuracy, n=len(probs)))
-        known_preds[k] = probs.argmax(1)
         for data,samples in news.items():
             if isinstance(samples, tuple) and is_classifier(m): samples = samples[0]
             p,_ = _run(m, samples, 5*limit, seed, run|dict(desc=f'{k} on {data}', name='new'))
@@ -462,26 +440,16 @@ def predicted_accuracy(
                 lo,hi = learned.interval(j, value, x, len(p), coverage)
                 if math.isfinite(value):
                     rows.append(here|dict(metric=metric, value=value, lo=lo, hi=hi, unit=metric.partition('_')[0]))
-            prior = np.bincount(labelled.labels, minlength=p.shape[1])/len(probs)
-            single = found|dict(doc=doc(labelled.probs, labelled.labels, p), cot=1-cot(p, prior=prior))
-            rows += [here|dict(metric=metric, value=v, unit='accuracy') for metric,v in single.items()]
+            rows += [here|dict(metric=metric, value=v, unit='accuracy') for metric,v in found.items()]
             rows += [here|dict(metric=f'f1[{classes[c] if classes else c}]', value=v, unit='f1')
                      for c,v in enumerate(_f1(p, q))][:100]
-            new_preds.setdefault(data, {})[k] = p.argmax(1)
-    for data,preds in new_preds.items() if len(models)>2 else ():
-        try:
-            line = agreement_on_the_line(np.stack([*known_preds.values()]), labelled.labels,
-                                         np.stack([*preds.values()]))
-        except ValueError: continue # other samples for each model, or no line
-        rows += [dict(model=k, data=data, n=len(preds[k]), metric='agreement_on_the_line', value=v, unit='accuracy')
-                 for k,v in zip(preds, line, strict=True)]
     estimates,facts = result_frame(rows),pd.DataFrame(facts)
     table = estimates[estimates.metric=='accuracy'].rename(columns=dict(value='accuracy'))
-    known_accuracy = table.model.map(facts.set_index('model').accuracy)
-    table['verdict'] = [_verdict(*o) for o in zip(table.lo, table.hi, known_accuracy, strict=True)]
-    table = table.loc[(table.lo-table.hi).sort_values(kind='stable').index,
-                      ['model','data','n','accuracy','lo','hi','verdict']].reset_index(drop=True)
-    return PredictedAccuracy(table, estimates, facts, pd.concat(synthetic, ignore_index=True), made_of, coverage)
+    table = table.assign(width=table.lo-table.hi, known=table.model.map(facts.set_index('model').accuracy))
+    table['verdict'] = [_verdict(o.lo, o.hi, o.known) for o in table.itertuples()]
+    table = table.sort_values('width', kind='stable', ignore_index=True)[['model','data','n','accuracy','lo','hi',
+        'verdict']]
+    return PredictedAccuracy(table, estimates, facts, n_sets, made_of, coverage)
 
 def plot_predicted_accuracy(
     found:PredictedAccuracy, # From `predicted_accuracy`

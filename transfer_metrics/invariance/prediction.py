@@ -7,10 +7,9 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/prediction.
 # %% auto #0
 __all__ = ['TransformHead', 'fit_head', 'rotation_prediction', 'jigsaw_prediction']
 
-# %% ../../nbs/invariance/03_prediction.ipynb #b024dd39
+# %% ../../nbs/invariance/03_prediction.ipynb #6dccb9d7
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 import numpy as np
 import torch
@@ -19,10 +18,9 @@ from torch.nn.functional import cross_entropy
 from tqdm.auto import tqdm
 from ..arrays import ArrayLike, as_matrix, like, number, one_of, whole
 from ..outputs import forward
-from ..store import load_arrays, save_arrays
 from .views import jigsaws, permutations as permutations_of, rotations
 
-# %% ../../nbs/invariance/03_prediction.ipynb #47034648
+# %% ../../nbs/invariance/03_prediction.ipynb #c66ca8e9
 @dataclass(eq=False, repr=False)
 class TransformHead:
     "A linear classifier of views on frozen features; class 0 is the image as it is"
@@ -61,22 +59,8 @@ class TransformHead:
         if x.shape[1]!=len(self.weight):
             raise ValueError(f'the head reads {len(self.weight)} features, got {x.shape[1]}; was it fitted to another '
                              'model or layer?')
-        weight,bias = (torch.from_numpy(o).to(x.device) for o in (self.weight,self.bias))
+        weight,bias = (torch.tensor(o, device=x.device) for o in (self.weight,self.bias))
         return like((x.double()@weight+bias).argmax(1), features)
-
-    def save(self,
-        folder:str|Path, # Replaced if it holds saved arrays
-    ) -> Path: # The folder
-        "Write to a folder of arrays"
-        return save_arrays(folder, **{k: np.asarray(v) for k,v in vars(self).items()})
-
-    @classmethod
-    def load(cls,
-        folder:str|Path, # What `save` wrote
-    ) -> 'TransformHead': # The same head
-        "Read what `save` wrote"
-        return cls(**{k: v.tolist() if k in ('task','grid','layer','permutations') else v for k,
-                      v in load_arrays(folder).items()})
 
 # %% ../../nbs/invariance/03_prediction.ipynb #1fd88441
 def fit_head(

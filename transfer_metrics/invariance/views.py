@@ -38,10 +38,10 @@ def rotate(
     """
     return like(_images(images).rot90(whole(k, 'k', 0, 3), (2,3)), images)
 
-# %% ../../nbs/invariance/01_views.ipynb #225d018f
+# %% ../../nbs/invariance/01_views.ipynb #6ea47780
 def _permutation(p, grid, name='permutation'):
-    m,t = grid*grid,tuple(p) if isinstance(p, Iterable) else ()
-    if all(isinstance(i, Integral) for i in t) and sorted(t)==list(range(m)): return tuple(map(int, t))
+    t,m = tuple(p) if isinstance(p, Iterable) else (),grid*grid
+    if sorted(map(str, t))==sorted(map(str, range(m))): return tuple(map(int, t))
     raise ValueError(f'`{name}` must hold each tile number from 0 to {m-1} once, for a grid of {grid} x {grid}, got {p!r}')
 
 def jigsaw(

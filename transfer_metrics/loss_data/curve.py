@@ -15,7 +15,7 @@ import pandas as pd
 from ..arrays import as_labels, as_tensor, columns, whole
 from ..stats import jackknife_error, t_interval
 
-# %% ../../nbs/loss_data/01_curve.ipynb #c8b6470e
+# %% ../../nbs/loss_data/01_curve.ipynb #5f71236a
 def loss_frame(
     df:pd.DataFrame, # Columns `seed, samples, val_loss` and, for several representations, `name`, in any order
     *,
@@ -33,9 +33,9 @@ def loss_frame(
         warnings.warn(f'{(~known).sum()} of {len(loss)} rows are dropped because their loss is NaN', stacklevel=3)
     df,frame = df[known],pd.DataFrame({'val_loss': loss[known]})
     for k,low in ('seed',-np.inf),('samples',1): frame[k] = [whole(v, k, low) for v in df[k].tolist()]
-    codes,names = as_labels(df['name'], name='name') if 'name' in df else (np.zeros(len(df), int),
-        np.array(['default'], object))
-    frame['name'] = np.asarray(codes)
+    names = df['name'] if 'name' in df else np.full(len(df), 'default', object)
+    codes,names = as_labels(names, name='name')
+    frame['name'] = codes.numpy()
     frame = frame.groupby(['name','samples','seed'], as_index=False).val_loss.mean()
     frame['name'] = names[frame.name]
     return frame[['seed','samples','val_loss','name']]
@@ -78,13 +78,12 @@ def as_curve(
     k = np.searchsorted(curve.n, n)+1
     return LossCurve(curve.n[:k], curve.loss[:k])
 
-# %% ../../nbs/loss_data/01_curve.ipynb #3baf4eb2
+# %% ../../nbs/loss_data/01_curve.ipynb #9f4adecb
 def jackknife_t(
     values:np.ndarray, # Row 0 is the estimate, row `1+j` the estimate without seed `j`, shape `[1+r, ...]`
     *,
     coverage:float=.95, # Nominal coverage
-) -> tuple[np.ndarray,
-           np.ndarray]: # Lower and upper ends, shape `[...]`; NaN for one seed, or where an estimate is not finite
+) -> tuple[np.ndarray,np.ndarray]: # Both ends, shape `[...]`; NaN for one seed, or where an estimate is not finite
     "Interval over seeds: Student's $t$ with $r-1$ degrees of freedom times the standard error of the jackknife"
     v = np.asarray(values, float)
     with np.errstate(all='ignore'): return t_interval(v[0], jackknife_error(v[1:]), len(v)-2, coverage=coverage)
@@ -99,8 +98,8 @@ def warn_non_monotone(
     found = []
     for name,each in curves.items():
         n,L = each[0].n,np.stack([c.loss for c in each])
-        low = np.maximum.accumulate(np.where(L[0]<=np.minimum.accumulate(L[0]), np.arange(len(n)),
-                                             0)) # of the lowest loss so far
+        lowest = L[0]<=np.minimum.accumulate(L[0])
+        low = np.maximum.accumulate(np.where(lowest, np.arange(len(n)), 0)) # position of the lowest loss so far
         rise = L-L[:,low]
         lo,_ = jackknife_t(rise, coverage=1-(1-coverage)/len(n)) # Bonferroni
         for j in np.flatnonzero((rise[0]>1e-9*L[0]) & ~(lo<=0))[:1]:

@@ -152,19 +152,19 @@ def _encoded(y, y_val, keep):
     codes = torch.from_numpy(rank)[codes]
     return codes[:len(y)],codes[len(y):],c
 
-# %% ../../nbs/loss_data/03_estimator.ipynb #0d448c82
+# %% ../../nbs/loss_data/03_estimator.ipynb #83dcabb7
 class _Networks:
     "Data that is split and whitened, and the networks of one probe, each trained once"
     def __init__(self, probe, x, y, fns, *, n_seeds, train_steps, batch_size, val=None, whiten=True, val_frac=.1,
-                 stratify=True,
-                 seed=0, device=None, matmul='float32', name='', store=None, resume=True, progress=True, keep=0):
+                 stratify=True, seed=0, device=None, matmul='float32', name='', store=None, resume=True, progress=True,
+                 keep=0):
         one_of(whiten, 'whiten', (None,True,False,'global','feature','zca'))
         self.probe,self.store,self.rows,self.digests = probe,store,Rows(store, resume=resume),{}
         self.seeds = range(whole(seed, 'seed', 0), seed+whole(n_seeds, 'n_seeds', 1))
         steps,batch_size = whole(train_steps, 'train_steps', 1),whole(batch_size, 'batch_size', 1)
         self.options = dict(matmul=matmul, train_steps=steps, batch_size=batch_size)
-        self.errors,self.place = {},dict(device=device or ('cuda' if torch.cuda.is_available() else 'cpu'),
-                                         progress=progress)
+        device = device or ('cuda' if torch.cuda.is_available() else 'cpu')
+        self.errors,self.place = {},dict(device=device, progress=progress)
         features,labels = _read(x, y, fns, 'x', batch_size, progress)
         held,labels_v = ({},None) if val is None else _read(val, None, fns, 'val', batch_size, progress)
         shapes,shapes_v = ({k: tuple(t.shape[1:]) for k,t in o.items()} for o in (features,held))
@@ -177,8 +177,8 @@ class _Networks:
             self.yv = self.y[rows]
         self.x,self.xv = {},{}
         for k,t in features.items():
-            w,title = fit_whitening(t[self.train],
-                                    whiten) if whiten else Tensor.float,f'{name} {k}'.strip() or 'default'
+            title = f'{name} {k}'.strip() or 'default'
+            w = fit_whitening(t[self.train], whiten) if whiten else Tensor.float
             self.x[title] = w(t)
             self.xv[title] = w(held[k]) if held else self.x[title][rows]
 
@@ -221,7 +221,7 @@ class _Networks:
                           'samples of these classes', MissingLabels, stacklevel=3)
         return at
 
-# %% ../../nbs/loss_data/03_estimator.ipynb #c251b371
+# %% ../../nbs/loss_data/03_estimator.ipynb #d18128be
 def loss_data_curve(
     x:ArrayLike|Dataset|dict, # Samples `[N, ...]`, a dict of representations of the same samples, or a data set of pairs (x, y)
     y:ArrayLike|None=None, # Labels, any hashable values, shape `[N]`; `None` if they come with `x`
@@ -264,13 +264,13 @@ def loss_data_curve(
     """
     networks = _Networks(as_probe(probe, hidden=hidden, lr=lr), x, y, representation_fn, val=val, whiten=whiten,
                          val_frac=val_frac, stratify=stratify, seed=seed, n_seeds=n_seeds, train_steps=train_steps,
-                         device=device,
-                         batch_size=batch_size, matmul=matmul, name=name, store=store, resume=resume, progress=progress)
+                         batch_size=batch_size, device=device, matmul=matmul, name=name, store=store, resume=resume,
+                         progress=progress)
     at = networks.points(n_points=n_points, sampling_type=sampling_type, points=points)
     networks.measure(at)
     return networks.frame(at)
 
-# %% ../../nbs/loss_data/03_estimator.ipynb #ed2489b6
+# %% ../../nbs/loss_data/03_estimator.ipynb #dd1e9005
 class LossDataEstimator:
     """Loss-data curves with the interface of [reprieve](https://github.com/willwhitney/reprieve)
 
@@ -303,10 +303,8 @@ class LossDataEstimator:
         made_for = owner if isinstance(owner, Algorithm) and probe.make else None
         net = self._networks = _Networks(
             probe if use_vmap else Probe(steps=steps), dataset, None, representation_fn, whiten=whiten,
-            val_frac=val_frac,
-            n_seeds=n_seeds, train_steps=train_steps, batch_size=batch_size,
-            keep=made_for.n_classes if made_for else 2**31,
-            **options)
+            val_frac=val_frac, n_seeds=n_seeds, train_steps=train_steps, batch_size=batch_size,
+            keep=made_for.n_classes if made_for else 2**31, **options)
         if len(net.x)>1:
             raise ValueError('LossDataEstimator measures one representation; for several use loss_data_curve')
         if made_for:

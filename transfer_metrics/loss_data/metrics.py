@@ -81,7 +81,7 @@ def _frame(rows, unit, columns):
     df['unit'] = df.unit.mask(nats, unit)
     return df[columns.split()]
 
-# %% ../../nbs/loss_data/07_metrics.ipynb #b732b599
+# %% ../../nbs/loss_data/07_metrics.ipynb #9511d9ed
 def compute_metrics(
     df:pd.DataFrame, # Columns `seed, samples, val_loss` and, for several representations, `name`
     ns:Sequence[float]|None=None, # Training sizes, each rounded up to a measured one; `None`: the largest of each representation
@@ -123,8 +123,7 @@ def compute_metrics(
                 lo,hi = np.clip(np.exp(ends) if is_esc else ends, *m.range)
                 value = min(m.upper, last) if is_esc else m.rows[0]
                 rows.append(m._asdict()|dict(name=name, n_requested=n, n=int(last), value=value, lo=lo, hi=hi,
-                                             coverage=coverage,
-                                             n_seeds=len(each)-1))
+                                             coverage=coverage, n_seeds=len(each)-1))
     if not rows: raise ValueError('`ns` must be one or more training sizes, got none; leave it out for the largest')
     return _frame(rows, unit,
                   'name n_requested n metric epsilon value lower upper censored unit loglog lo hi coverage n_seeds')
@@ -158,7 +157,7 @@ def metrics_table(
     return pd.DataFrame([[row.get(k, '') for k in heads] for row in cells.values()], list(cells),
                         pd.MultiIndex.from_tuples(heads, names=['Name','n']))
 
-# %% ../../nbs/loss_data/07_metrics.ipynb #016eb322
+# %% ../../nbs/loss_data/07_metrics.ipynb #9255f92c
 def compare_representations(
     df:pd.DataFrame, # Columns `seed, samples, val_loss, name`; equal seeds mean equal subsets of the data
     baseline:Any=None, # Name to compare the others with; `None`: each name with all before it
@@ -205,10 +204,8 @@ def compare_representations(
                 if x.metric=='esc': values,unit_,d = np.exp(values),'doublings of n',d/math.log(2)
                 lo,hi = jackknife_t(d, coverage=coverage)
                 rows.append(dict(name=name, baseline=base, n_requested=n, n=int(a_[0].n[-1]), metric=x.metric,
-                                 epsilon=x.epsilon,
-                                 value=values[0], baseline_value=values[1], difference=d[0], lo=lo, hi=hi,
-                                 coverage=coverage,
-                                 n_seeds=len(a_)-1, unit=unit_))
+                                 epsilon=x.epsilon, value=values[0], baseline_value=values[1], difference=d[0],
+                                 lo=lo, hi=hi, coverage=coverage, n_seeds=len(a_)-1, unit=unit_))
     columns_ = 'name baseline n_requested n metric epsilon value baseline_value difference lo hi coverage n_seeds unit'
     return _frame(rows, unit, columns_)
 

@@ -182,7 +182,7 @@ def batches(
         yield left[:batch_size]
         left = left[batch_size:]
 
-# %% ../../nbs/loss_data/02_probes.ipynb #aaf11033
+# %% ../../nbs/loss_data/02_probes.ipynb #77e84b6a
 def _stacked(nets):
     "Weights of several networks side by side, and the function from inputs `[m, b, ...]` to logits `[m, c, b]`"
     if isinstance(nets[0], MLP):
@@ -212,7 +212,7 @@ def _can_stack(make, x, n_classes):
 def _train_together(make, jobs, x, y, xv, yv, lr, train_steps, batch_size, matmul, bar):
     "Validation losses of networks with equally many rows per batch"
     weights,logits = _stacked([make(seed) for _,seed in jobs])
-    first,second = ([torch.zeros_like(w) for w in weights] for _ in range(2)) # moments of Adam
+    first,second = ([torch.zeros_like(w) for w in weights] for _ in range(2)) # as `torch.optim.Adam`, less overhead
     counts = [torch.zeros((), device=x.device) for _ in weights]
     options = dict(lr=lr, beta1=.9, beta2=.999, eps=1e-8, weight_decay=0., amsgrad=False, maximize=False, fused=True)
     feeds = [batches(*job, batch_size) for job in jobs]
@@ -222,9 +222,8 @@ def _train_together(make, jobs, x, y, xv, yv, lr, train_steps, batch_size, matmu
         for rows in torch.stack([torch.stack([*islice(f, steps)]) for f in feeds], 1).to(x.device):
             with torch.enable_grad(), half:
                 loss = cross_entropy(logits(x[rows]), y[rows], reduction='sum')/rows.shape[1]
-            grads = torch.autograd.grad(loss, weights)
-            with torch.no_grad():
-                adam(weights, list(grads), first, second, [], counts, **options) # as `torch.optim.Adam`, less overhead
+            grads = [o.contiguous() for o in torch.autograd.grad(loss, weights)] # the fused step needs it
+            with torch.no_grad(): adam(weights, grads, first, second, [], counts, **options)
         bar.update(steps*len(jobs))
     total = torch.zeros(len(jobs), dtype=torch.float64, device=x.device)
     with torch.no_grad():
@@ -233,7 +232,7 @@ def _train_together(make, jobs, x, y, xv, yv, lr, train_steps, batch_size, matmu
             total += cross_entropy(logits(v).double(), t, reduction='none').sum(1)
     return (total/len(yv)).tolist()
 
-# %% ../../nbs/loss_data/02_probes.ipynb #71895a9b
+# %% ../../nbs/loss_data/02_probes.ipynb #2fbe5d0f
 def _train_alone(steps, job, x, y, xv, yv, train_steps, batch_size, bar):
     "Validation loss of one network that is trained by three functions on NumPy batches"
     init_fn,train_step_fn,eval_fn = steps
@@ -269,8 +268,7 @@ def train_probes(
     device:Any=None, # Where to train; `None`: where `x` is
     matmul:str='float32', # `'bfloat16'`: faster and coarser products, where the processor supports them
     progress:bool=True, # Show a progress bar
-) -> Iterator[tuple[int,float,
-                    str]]: # Position in `jobs`, mean validation loss in nats, and the error of a network that failed
+) -> Iterator[tuple[int,float,str]]: # Position in `jobs`, mean validation loss in nats, and the error of a failed network
     "Train one network per job, in groups whose batches have equally many rows"
     one_of(matmul, 'matmul', ('float32','bfloat16'))
     make,steps = None,probe.steps

@@ -19,7 +19,7 @@ from .metrics import metrics_table
 from ..plots import axes, style
 from ..store import atomic
 
-# %% ../../nbs/loss_data/09_render.ipynb #d2c7a59a
+# %% ../../nbs/loss_data/09_render.ipynb #a47e61e9
 def render_curve(
     df:pd.DataFrame, # Columns `seed, samples, val_loss` and `name`, loss in nats
     ns:Sequence[float]=(), # Training sizes to mark, rounded up to measured ones
@@ -59,8 +59,8 @@ def render_curve(
         axis.set_major_locator(LogLocator(subs=steps))
         axis.set_major_formatter('{x:,g}')
         axis.set_minor_formatter(NullFormatter())
-    guide,note = dict(color='.35', ls=(0,(4,4)), lw=.9, zorder=1),dict(textcoords='offset points', fontsize=8,
-        color='.25')
+    guide = dict(color='.35', ls=(0,(4,4)), lw=.9, zorder=1)
+    note = dict(textcoords='offset points', fontsize=8, color='.25')
     for n in sizes:
         ax.axvline(n, **guide)
         ax.annotate(f'n = {n:,.0f}', (n,1), xycoords=('data','axes fraction'), xytext=(0,3), ha='center', va='bottom',

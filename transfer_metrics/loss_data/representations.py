@@ -139,7 +139,7 @@ def supervised_repr(
     body.losses = _fit(net, loss, len(t), g, epochs, batch_size, lr, 'classifier', progress)
     return numpy_wrap_torch(body.eval())
 
-# %% ../../nbs/loss_data/08_representations.ipynb #2176d3b5
+# %% ../../nbs/loss_data/08_representations.ipynb #c11ba3bd
 class VAE(nn.Module):
     "A variational autoencoder ([Kingma and Welling 2014](https://arxiv.org/abs/1312.6114)); it returns the mean of the code"
     def __init__(self,
@@ -147,8 +147,7 @@ class VAE(nn.Module):
         latent_dim:int, # Numbers per code
         g:torch.Generator, # Draws the first weights
         *,
-        hidden:Sequence[int]=(400,400,
-                              400), # Hidden layers of the encoder; the decoder has them backwards, without the first
+        hidden:Sequence[int]=(400,400,400), # Of the encoder; the decoder has them backwards, without the first
         lo:float=0., # Smallest number in the data; the decoder sees it as 0
         hi:float=1., # Largest number in the data; the decoder sees it as 1
     ):

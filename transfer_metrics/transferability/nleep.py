@@ -47,8 +47,7 @@ def nleep(
     if n<2: raise ValueError('`features` must have at least two samples, got one')
     with np.errstate(invalid='ignore'): # all features may be constant
         z = PCA(variance).fit_transform(x.double().cpu().numpy())
-    if z.std()<=1e-9*float(x.abs().max()): z = 0*z # constant features up to rounding
     with warnings.catch_warnings(action='ignore',
                                  category=ConvergenceWarning): # fewer different samples than components
-        mixture = GaussianMixture(k, random_state=seed).fit(z)
+        mixture = GaussianMixture(k, random_state=seed, reg_covar=max(1e-6, 1e-9*float(np.square(z).mean()))).fit(z)
     return float(np.log(eep(mixture.predict_proba(z), y)).mean())
