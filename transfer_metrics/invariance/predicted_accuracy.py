@@ -324,17 +324,17 @@ class PredictedAccuracy:
     def _repr_html_(self): return self.table.round(3).to_html(index=False)
 
     def summary(self,
-        most:int=12, # Sets to list
+        most:int=12, # Sets to list; 0: none
     ) -> str: # At most 25 lines
         "The result in words"
         names = self.table.data if self.table.model.nunique()<2 else self.table.model+', '+self.table.data
         width = min(names.str.len().max(), 30)
         lines = [f'{o.model or "The model"} is correct on {100*o.accuracy:.0f} % of {o.n:,} labelled samples.'
                  for o in self.known[:4].itertuples()]
-        lines.append(f'Estimated accuracy without labels, {100*self.coverage:g} % interval, the least certain first:')
+        if most: lines.append(f'Estimated accuracy without labels, {100*self.coverage:g} % interval, the least certain first:')
         lines += [f'  {k[:width]:{width}}  {100*o.accuracy:3.0f} %  [{100*o.lo:.0f}, {100*o.hi:.0f}]  {o.verdict}'
                   for k,o in zip(names[:most], self.table[:most].itertuples(), strict=True)]
-        if len(names)>most: lines.append(f'  and {len(names)-most} more')
+        if most and len(names)>most: lines.append(f'  and {len(names)-most} more')
         return '\n'.join([*lines,
             f'The intervals rest on the errors in {self.n_sets} synthetic sets made from {self.made_of}.',
             'They cannot know about shifts that leave the predictions as confident as before: a new domain,',
