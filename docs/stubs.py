@@ -5,15 +5,13 @@ from pathlib import Path
 lib = Path(__file__).parent.parent/'transfer_metrics'
 # At top level, beside all metrics. The rest is reached by area or module: `tm.stats.kendall`.
 contract = set('''
-Metric metric metrics registry card Estimate Outputs outputs stratified_subset load_images load_models load_texts
-score_models rank agreement plot_ranking plot_agreement chance score_difference p_best select_model select_features best_layer
-plot_layers ModelSelector
+metric metrics registry card Estimate Outputs outputs score_models rank agreement plot_ranking plot_agreement
+chance score_difference p_best select_model select_features ModelSelector
 Curve lexp speedup relative_reduction bootstrap read_curves compare_curves plot_transfer
 loss_data_curve LossDataEstimator compute_metrics metrics_table render_curve render_latex
 rotate jigsaw effective_invariance rotation_invariance jigsaw_invariance agreement_on_the_line
 rotation_prediction jigsaw_prediction label_free_report predicted_accuracy interior_domain exterior_domain
-corrupted_domain AccuracyFit evaluate
-as_metric streamed random_tasks retrain_head retrain_heads fine_tune from_scratch study digits_zoo digits_loaders
+AccuracyFit evaluate as_metric streamed random_tasks retrain_head retrain_heads fine_tune from_scratch study
 '''.split())
 
 def exported(tree):

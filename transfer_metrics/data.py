@@ -89,8 +89,7 @@ def load_images(
         raise ValueError(f'{folder} must hold a folder per class, it holds {", ".join(parts)}: give {folder/parts[0]}')
     if empty or not found:
         raise ValueError(f'{folder} must hold a folder of images per class, there is no image in '
-                         f'{", ".join(empty) or "it"} '
-                         f'({", ".join(image_endings)})')
+                         f'{", ".join(empty) or "it"} ({", ".join(image_endings)})')
     if other:
         kinds = ', '.join(f'{n} {k}' for k,n in other.most_common())
         warnings.warn(f'{other.total()} files in {folder} are not read, only {", ".join(image_endings)} are: {kinds}',
@@ -127,8 +126,7 @@ def _checked_columns(names, where, text=None, label=None):
     for k in [*inputs,*([label] if label else [])]: one_of(k, f'column of {where}', names)
     if not inputs or label is None and len(names)>len(inputs):
         raise ValueError(f'{where} must have columns of inputs (text, sentence, image, sentence1 and sentence2 ...) '
-                         f'and of '
-                         f'labels ({", ".join(_labels)}), it has {", ".join(names)}; rename them, or use '
+                         f'and of labels ({", ".join(_labels)}), it has {", ".join(names)}; rename them, or use '
                          "load_texts(file, text=..., label=...), with label='' for none")
     return inputs,label
 
@@ -213,8 +211,7 @@ def _to_model(x, transform=None, text_transform=None):
     sizes = sorted({tuple(getattr(o, 'shape', ())) for o in x})
     if len(sizes)>1:
         raise ValueError(f'images of a batch must have one size, got {", ".join(map(str, sizes[:3]))}; give the '
-                         f'model a '
-                         "`transform`, or a size by its name, 'module:function?size=224'")
+                         "model a `transform`, or a size by its name, 'module:function?size=224'")
     x = default_collate(list(x))
     return _to_model(x, transform) if isinstance(x, Tensor) and not (is_image and transform) else x
 

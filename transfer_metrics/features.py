@@ -67,7 +67,7 @@ def _is_linear(m):
 
 def _made(a, z, mask=None):
     "How the output `a` of a layer becomes the output `z` of the model: 'linear', 'softmax', 'token', or `None`"
-    if not isinstance(a, Tensor) or not a.is_floating_point(): return None
+    if not isinstance(a, Tensor) or not a.is_floating_point() or not z.isfinite().all(): return None
     last = a.shape[-1]==z.shape[-1]
     if a.ndim==3 and z.ndim==2 and last and ((a-z[:,None]).abs().amax(-1).amin(1)<1e-5).all(): return 'token'
     for o in [a] if a.ndim<3 else [a,pool(a, mask, channels_last=last),pool(a.relu(), mask, channels_last=last)]:
@@ -183,8 +183,7 @@ class Reader:
         self.logits = rows and bool(self.head or self.part=='logits' or not encoder and classes==z.shape[1])
         if rows and not (encoder or self.head or sure) and z.amin()>=0 and ((z.sum(1)-1).abs()<1e-3).all():
             raise ValueError("the output of the model is probabilities that no linear layer makes; pass "
-                             "features='output', "
-                             "or forward=lambda model, batch: {'logits': model(batch[0]).log(), 'features': ...}")
+                             "features='output', or forward=lambda model, batch: {'logits': model(batch[0]).log(), 'features': ...}")
         for k in {*self.layers,self.head and self.head.name}-{None}: self._watch(self.stack, k)
 
     def _rows(self, x, key, what, mask, module=None):

@@ -67,7 +67,7 @@ def parse_name(
     if not library and not re.fullmatch(r'[A-Za-z_][\w.]*:[A-Za-z_]\w*', rest):
         one_of(prefix, 'library of the model', libraries)
     if library and find_spec(libraries[library]) is None:
-        extra = library.replace('hf', 'transformers')
+        extra = library.replace('hf', 'transformers').replace('_', '-')
         raise ValueError(f'{name} needs {libraries[library]}: pip install "transfer-metrics[{extra}]"')
     options:dict[str,Any] = {}
     for k,_,v in (o.partition('=') for o in query.split('&') if o):

@@ -211,8 +211,7 @@ def forward(
     for j,z,found,y,_ in _batches(model, data, views, name, **options):
         if z is None and need_logits:
             raise ValueError('`model` must return logits, but no linear layer makes its output: pass the model with '
-                             'its head, or '
-                             "forward=lambda model, batch: {'logits': ...}")
+                             "its head, or forward=lambda model, batch: {'logits': ...}")
         z = z if z is None else z.to(dtype or torch.promote_types(z.dtype, torch.float32))
         probs = None if z is None else z.softmax(1)
         yield Look(j, z, probs, found.get(options.get('layer')), None if y is None else as_numpy(y))
@@ -260,7 +259,9 @@ def outputs(
     if (shard is None)!=(of is None): raise ValueError('`shard` and `of` go together, such as shard=0, of=4')
     if of is not None:
         data,shard = Samples.of(data),whole(shard, 'shard', 0, of-1)
-        data = data[len(data)*shard//of:len(data)*(shard+1)//of]
+        step = batch_size if len(data)>(of-1)*batch_size else 1 # the batches of one process, if there are enough
+        parts = -(-len(data)//step)
+        data = data[parts*shard//of*step:parts*(shard+1)//of*step]
     if is_classifier(model): return _classified(model, data, desc)
     if autocast is not None: one_of(autocast, 'autocast', ('bfloat16','float16'))
     running = dict(device=device, batch_size=batch_size, workers=workers, autocast=autocast, progress=progress,
@@ -271,8 +272,7 @@ def outputs(
         words |= taken
         if not found:
             raise ValueError('no linear layer makes the logits of the model, so its features are unknown; pass '
-                             'layer=, the '
-                             f'module whose input they are, such as {[k for k,_ in model.named_modules()][-1]!r}')
+                             f'layer=, the module whose input they are, such as {[k for k,_ in model.named_modules()][-1]!r}')
         for k,v in {'logits': z, 'labels': y, **{(k,): f for k,f in found.items()}}.items():
             if v is not None: rows.setdefault(k, []).append(as_numpy(v))
     arrays = {k: np.concatenate(v) for k,v in rows.items()}

@@ -12,6 +12,7 @@ import re
 import time
 import warnings
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from functools import cache, partial
 from pathlib import Path
 from threading import Lock
@@ -207,6 +208,13 @@ def _add_intervals(rows, coverage):
         found = compare_models({k: np.unpackbits(o)[:n] for k,o in packed.items()}, coverage=coverage)
         for r in probes: r |= dict(p_best=found.p_best[r['model']], group=int(found.group[r['model']]))
 
+def _submit(executor, job):
+    try: return executor.submit(job)
+    except Exception as e: # a broken pool takes no more jobs
+        failed:Future = Future()
+        failed.set_exception(e)
+        return failed
+
 def score_models(
     # By name: `nn.Module`, `Outputs`, array of features, or path of saved outputs; or names as of `load`
     models:Mapping[str,Any]|Iterable[str]|str,
@@ -239,7 +247,7 @@ def score_models(
     given,found = [*_given(models, data)],resolve_all(metrics, applicable(), default_metrics())
     options['progress'] = progress and executor is None
     jobs = [partial(_score_model, *o, found, store, resume, options) for o in given]
-    if executor is not None: jobs = [executor.submit(job).result for job in jobs]
+    if executor is not None: jobs = [_submit(executor, job).result for job in jobs]
     rows,start = [],time.perf_counter()
     for (k,*_),job in zip(given, tqdm(jobs, desc='models', disable=not progress), strict=True):
         try:
