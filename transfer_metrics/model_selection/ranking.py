@@ -108,6 +108,8 @@ def _join(names, most=4):
     names = [*names[:most],*([f'{len(names)-most} others'] if len(names)>most else [])]
     return ' and '.join([', '.join(names[:-1]),names[-1]] if len(names)>1 else names)
 
+def _probability(p): return 'above 0.99' if p>.99 else 'below 0.01' if p<.01 else f'{p:.2f}'
+
 def summary(
     scores:pd.DataFrame, # As of `score_models`
     *,
@@ -127,8 +129,8 @@ def summary(
         put(f'{first} is first: a linear probe classifies {100*top.accuracy:.1f} % of the held-out samples '
             f'correctly{interval}.')
         n = table.p_best.count()
-        if n>1: put(f'It is the best of these {n} with probability {top.p_best:.2f}.')
-        near = [f'{r.Index} ({100*r.accuracy:.1f} %, probability {r.p_best:.2f})'
+        if n>1: put(f'It is the best of these {n} with probability {_probability(top.p_best)}.')
+        near = [f'{r.Index} ({100*r.accuracy:.1f} %, probability {_probability(r.p_best)})'
                 for r in table[table.group==top.group].itertuples()][1:]
         if near: put(f'Not told apart from it: {_join(near)}. Take the cheapest of them, or label more samples.')
         others = score_table(scores)[[k for k in table if k in (*voters,'knn')]]
