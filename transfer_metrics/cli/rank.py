@@ -102,8 +102,8 @@ def read_models(
         if not paths: raise ValueError(f'{outputs} holds no saved outputs (.npz files or folders)')
         return {p.stem: Outputs.load(p) for p in paths},y
     def arrays(text):
-        return {(k if eq else Path(k).stem): read_array(f if eq else k) for k,eq,
-                f in (o.partition('=') for o in names(text))}
+        return {(k if eq else Path(k).stem): read_array(f if eq else k)
+                for k,eq,f in (o.partition('=') for o in names(text))}
     xs,ps = arrays(features),arrays(probs)
     if y is None: raise ValueError('--features and --probs need --labels FILE')
     return {k: Outputs(features=xs.get(k), probs=ps.get(k), labels=y)

@@ -23,8 +23,7 @@ from .bootstrap import bootstrap
 from .curve import Curve, Sides, plot_curves
 from .jumpstart import asymptotic_advantage, handicap, jumpstart
 from .relative_reduction import (average_relative_reduction,
-                                                                 average_symmetric_reduction,
-                                                                 relative_reduction)
+                                                                 average_symmetric_reduction, relative_reduction)
 from ..plots import axes, meaning
 from ..registry import registry
 from ..stats import Estimate
