@@ -12,41 +12,52 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Optional
 from .main import (BatchSize, Columns, Device, Features, Images, Labels, Layer, Limit, Models,
-                                       Outputs, Pooling,
-    Seed, Store, Texts, command, names, option)
+                                       Outputs, Pooling, Seed, Store, Texts, command, names, option)
 
 # %% ../../nbs/cli/03_rank.ipynb #81161943
+_label_columns = 'label','labels','y','class','target'
+
+def _table(path, labels):
+    "A table, whose first row may be names; the row numbers that pandas writes are left out"
+    import pandas as pd
+    kind = path.suffix.lower()
+    if kind=='.parquet': return pd.read_parquet(path)
+    if kind not in ('.csv','.tsv','.txt'):
+        raise ValueError(f'{path} must end in .npy, .npz, .csv, .tsv, .parquet or .txt')
+    table = pd.read_csv(path, sep='\t' if kind=='.tsv' else ',', encoding='utf-8-sig', header=None)
+    heading = table.iloc[0]
+    numbers = pd.to_numeric(heading, errors='coerce')
+    several = len(heading)>1 or not labels or str(heading[0]).lower() in _label_columns
+    if numbers.isna().any() and several or len(heading)>2 and [*numbers]==[*range(len(numbers))]:
+        table = table.iloc[1:].set_axis([str(o) for o in heading], axis=1)
+    return table.loc[:,[str(k)!='nan' for k in table]]
+
 def read_array(
     path:str|Path, # .npy, .npz, .csv, .tsv, .parquet or .txt file
-    labels:bool=False, # Read labels instead of numbers, from the last column of a table
-) -> Any: # Array `[n, d]`; of labels `[n]`
+    labels:bool=False, # Read labels instead of numbers
+    needed:bool=True, # The last column of a table without a column of a usual name is the labels; `False`: it has none
+) -> Any: # Array `[n, d]`, without a column of labels; labels `[n]`; or `None` if there are none
     "Numbers or labels in a file"
     import numpy as np
     import pandas as pd
     path = Path(path)
     if not path.is_file(): raise ValueError(f'{path} must be a file, it does not exist')
-    kind = path.suffix.lower()
-    if kind=='.npy': return np.load(path, allow_pickle=False)
-    if kind=='.npz':
+    if path.suffix.lower()=='.npy': return np.load(path, allow_pickle=False) if needed else None
+    if path.suffix.lower()=='.npz':
         with np.load(path, allow_pickle=False) as f:
             wanted = 'labels' if labels else next((k for k in ('features','probs') if k in f), None)
             if wanted in f: return f[wanted]
+            if not needed: return None
             if len(f.files)==1: return f[f.files[0]]
             raise ValueError(f'{path} must hold one array, or one called {"labels" if labels else "features"}; it has {", ".join(f.files)}')
-    if kind not in ('.csv','.tsv','.parquet','.txt'):
-        raise ValueError(f'{path} must end in .npy, .npz, .csv, .tsv, .parquet or .txt')
-    table = pd.read_parquet(path) if kind=='.parquet' else pd.read_csv(path, sep='\t' if kind=='.tsv' else ',',
-        encoding='utf-8-sig', header=None)
-    if kind!='.parquet' and (not labels or len(table.columns)>1
-                             or str(table.iloc[0,0]).lower() in ('label','labels','y','class','target')):
-        if pd.to_numeric(table.iloc[0], errors='coerce').isna().any(): # a row of names
-            table = table.iloc[1:].set_axis([str(o) for o in table.iloc[0]], axis=1)
-    if labels:
-        named = [k for k in table if str(k).lower() in ('label','labels','y','class','target')]
-        y = table[named[0] if named else table.columns[-1]]
-        numeric = pd.to_numeric(y, errors='coerce')
-        return (y if numeric.isna().any() else numeric).to_numpy()
-    return table.apply(pd.to_numeric, errors='coerce').dropna(axis=1, how='all').to_numpy(float)
+    table = _table(path, labels)
+    named = [str(k).lower() in _label_columns for k in table]
+    if not labels:
+        return table.loc[:,~np.array(named)].apply(pd.to_numeric, errors='coerce').dropna(axis=1, how='all').to_numpy(float)
+    if not (any(named) or needed): return None
+    y = table.iloc[:,named.index(True) if any(named) else -1]
+    numeric = pd.to_numeric(y, errors='coerce')
+    return (y if numeric.isna().any() else numeric).to_numpy()
 
 def read_samples(
     images:str|None, # Folder or file
@@ -105,13 +116,17 @@ def read_models(
         return {(k if eq else Path(k).stem): read_array(f if eq else k)
                 for k,eq,f in (o.partition('=') for o in names(text))}
     xs,ps = arrays(features),arrays(probs)
-    if y is None: raise ValueError('--features and --probs need --labels FILE')
+    if y is None: # perhaps a table has them
+        files = [f if eq else k for text in (features,probs) for k,eq,f in (o.partition('=') for o in names(text))]
+        found = (read_array(f, labels=True, needed=False) for f in files)
+        y = next((o for o in found if o is not None), None)
+    if y is None: raise ValueError('--features and --probs need --labels FILE, or a column called label')
     return {k: Outputs(features=xs.get(k), probs=ps.get(k), labels=y)
             for k in [*xs,*(k for k in ps if k not in xs)]},None
 
 # %% ../../nbs/cli/03_rank.ipynb #0e37b307
 Probs = Annotated[Optional[str],
-                  option('Files with probabilities [n, classes] of the source task, one per model; needs --labels',
+                  option('Files with probabilities [n, classes] of the source task, one per model; a column called label, or --labels',
                          'Samples')]
 
 @command('rank', 'rank --images photos --models timm:resnet18,hf:facebook/dinov2-small --store results',

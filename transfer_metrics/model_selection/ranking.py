@@ -155,8 +155,8 @@ def summary(
         ignored = '' if metric==table.attrs['decided_by'] else ' and does not count'
         put(f'{metric} has a warning{whose}{ignored}: {rows.warning.iloc[0]}.')
     failed = scores[scores.error.fillna('')!=''] if 'error' in scores else scores[:0].assign(error='')
-    for (model,error),rows in failed.groupby(['model','error'], sort=False):
-        put(f'{model} failed ({_join([*rows.metric])}): {error}')
+    for error,rows in failed.groupby('error', sort=False):
+        put(f'{_join([*rows.model.unique()])} failed ({_join([*rows.metric.unique()])}): {error}')
     if len(lines)>24: lines = [*lines[:23],f'... and {len(lines)-23} more warnings and errors, see the scores.']
     end = 'All this is about linear heads on frozen features, for samples like these; fine-tuning can change the order.'
     return '\n'.join([*lines,end])

@@ -219,7 +219,7 @@ def score_models(
     # By name: `nn.Module`, `Outputs`, array of features, or path of saved outputs; or names as of `load`
     models:Mapping[str,Any]|Iterable[str]|str,
     data:Any=None, # Labelled data as of `outputs`, labels alone for outputs and features, or a mapping of such by model
-    metrics:Any=None, # Names, functions, `{name: metric}` or 'all'; `None`: `default_metrics` that the model allows
+    metrics:Any=None, # Names, functions or `{name: metric}`; `None`: `default_metrics`, 'all': all that the model allows
     *,
     name:str='', # Name of the data, in the column `data`
     source_accuracy:Mapping[str,float]|None=None, # Accuracy of each model on its source task, a baseline
@@ -255,8 +255,9 @@ def score_models(
                 raise TimeoutError(f'not started, the budget of {budget:g} s is spent')
             of_model = job()
         except Exception as e: of_model = [dict(model=k, metric=o, error=f'{type(e).__name__}: {e}') for o in found]
-        # by default, a metric that needs what the model does not have is left out
-        lacking = 'which this model does not have' if metrics is None else None
+        # a metric that was not named and needs what the model does not have is left out
+        named = metrics is not None and not (isinstance(metrics, str) and metrics=='all')
+        lacking = None if named else 'which this model does not have'
         rows += [r for r in of_model if not lacking or lacking not in r.get('error', '')]
         if k in (source_accuracy or {}):
             rows.append(dict(model=k, metric='source_accuracy', value=source_accuracy[k], unit='accuracy'))
