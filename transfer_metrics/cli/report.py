@@ -68,16 +68,26 @@ class Report:
         "Print a table that fits the width of the terminal, and add it to the files"
         from rich.table import Table
         self.tables.append((title, frame))
-        t = Table(title=title, title_justify='left', title_style='bold', box=None, padding=(0,1,0,0), header_style='')
-        t.add_column(str(frame.index.name or ''), overflow='fold',
-                     min_width=min(24, max(map(len, map(str, frame.index)), default=1)))
-        if frame.columns.nlevels>1: frame = frame.set_axis([', '.join(map(str, k)) for k in frame.columns], axis=1)
-        right = [pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes]
-        for k,numeric in zip(frame.columns, right):
-            t.add_column(str(k).replace('_', ' '), justify='right' if numeric else 'left', overflow='fold')
-        for name,*row in frame.itertuples(): t.add_row(*(_cell(v, digits).replace('[', r'\[') for v in (name,*row)))
-        self.console.print()
-        self.console.print(t)
+        names = [', '.join(map(str, k)) if frame.columns.nlevels>1 else str(k) for k in frame.columns]
+        heads,numeric = [k.replace('_', ' ') for k in names],[*map(pd.api.types.is_numeric_dtype, frame.dtypes)]
+        rows = [[_cell(v, digits) for v in row] for row in frame.itertuples(index=False)]
+        first = min(24, max(map(len, map(str, [frame.index.name or '',*frame.index]))))
+        blocks,room = [],0
+        for i,column in enumerate(zip(*rows, strict=True)): # a wide table continues below
+            cell = max(map(len, column), default=0)
+            width = 1+max(*map(len, heads[i].split()), cell if numeric[i] else min(cell, 16))
+            if width>room: blocks,room = [*blocks,[]],self.console.width-first-1
+            blocks[-1].append(i)
+            room -= width
+        for block in blocks:
+            t = Table(title=title, title_justify='left', title_style='bold', box=None, padding=(0,1,0,0), header_style='')
+            t.add_column(str(frame.index.name or ''), overflow='fold', min_width=first)
+            for i in block: t.add_column(heads[i], justify='right' if numeric[i] else 'left', overflow='fold')
+            for name,row in zip(frame.index, rows, strict=True):
+                t.add_row(*(o.replace('[', r'\[') for o in (str(name),*(row[i] for i in block))))
+            self.console.print()
+            self.console.print(t)
+            title = ''
         self.console.print()
 
     def results(self,
@@ -119,9 +129,9 @@ class Report:
             figure.savefig(b, dpi=150, format='png')
             return base64.b64encode(b.getvalue()).decode()
         tables = [(title, f.to_html(border=0, float_format='{:.3f}'.format, na_rep='')) for title,f in self.tables]
-        return Environment(autoescape=True).from_string(_page).render(title=self.title, summary=self.summary,
-                                                                      tables=tables,
-            figures=map(png, figures), settings=self.settings, version=__version__)
+        return Environment(autoescape=True).from_string(_page).render(
+            title=self.title, summary=self.summary, tables=tables, figures=map(png, figures), settings=self.settings,
+            version=__version__)
 
 def _as_json(title, settings, summary, frames):
     tables = {k: json.loads(f.reset_index().to_json(orient='records')) if f.index.name
