@@ -275,7 +275,7 @@ def short_names(
 ) -> list[str]: # Names for tables
     """Names without library and weights, unless two would be the same
 
-    >>> short_names(['nets:small=a.pth', 'nets:small=b.pth', 'timm:resnet18'])
+    >>> short_names(['nets:small=a.pth', 'nets:small=b.pth', 'torchvision:resnet18'])
     ['small=a', 'small=b', 'resnet18']
     """
     parts = [parse_name(k) for k in names]
