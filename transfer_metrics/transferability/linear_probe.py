@@ -23,7 +23,7 @@ def _softmax_held_out(x, y, c, fold):
         own = fold==k
         mean,scale = standard_scale(x[~own])
         z = (x.double()-mean)*scale
-        W,b = softmax_regression(z[~own], y[~own], c, tol=1e-2)
+        W,b = softmax_regression(z[~own], y[~own], c, max_iter=10_000, solver='lbfgs')
         logits[own] = z[own]@W+b
     return logits
 

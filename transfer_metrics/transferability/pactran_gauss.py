@@ -44,7 +44,7 @@ def pactran_gauss(
     y,classes = as_labels(labels, n, of=features, device=x.device)
     warn_few_samples(n-1, d)
     c = len(classes)
-    W,b = softmax_regression(x, y, c, C=lam, tol=1e-6)
+    W,b = softmax_regression(x, y, c, C=lam, tol=1e-9)
     logp = (x@W+b).log_softmax(1)
     loss = W.square().sum()/(2*lam*n)-logp.gather(1, y[:,None]).mean()
     trace = (1+x.square().sum(1))@(logp.exp()*-logp.expm1()).sum(1)
