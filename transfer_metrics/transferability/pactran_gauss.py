@@ -42,7 +42,7 @@ def pactran_gauss(
     x = as_matrix(features).double()
     (n,d),x = x.shape,x-x.mean(0)
     y,classes = as_labels(labels, n, of=features, device=x.device)
-    warn_few_samples(n-1, d)
+    warn_few_samples(n, d, means=1)
     c = len(classes)
     W,b = softmax_regression(x, y, c, C=lam, tol=1e-9)
     logp = (x@W+b).log_softmax(1)
