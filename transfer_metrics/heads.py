@@ -41,11 +41,12 @@ def softmax_regression(
     intercepts[used] = 0
     if len(used)==1: return weights,intercepts
     mean,two = x.mean(0),len(used)==2
-    size = float((x-mean).square_().mean(0).amax().sqrt()) or 1.
+    x = x-mean
+    size = float(x.square().mean(0).amax().sqrt()) or 1.
     head = LogisticRegression(C=C*size**2*(1+two), tol=tol, max_iter=max_iter, solver=solver)
     with warnings.catch_warnings():
         warnings.filterwarnings('ignore', 'The number of unique classes') # half of the samples may be alone in their class
-        head.fit(((x-mean)/size).cpu().numpy(), y.cpu().numpy())
+        head.fit((x/size).cpu().numpy(), y.cpu().numpy())
     W,b = (torch.from_numpy(o.T).to(x) for o in (head.coef_/size,head.intercept_))
     weights[:,used],b = (torch.cat([-W,W], 1)/2,torch.cat([-b,b])/2) if two else (W,b)
     intercepts[used] = b-mean@weights[:,used]
