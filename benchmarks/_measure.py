@@ -1,4 +1,4 @@
-"""What a call costs: processor time, wall time, extra memory; and synthetic inputs of the sizes that the budgets name.
+"""What a call costs: processor time, wall time, extra memory; and synthetic inputs.
 Other work on the machine stretches wall time far more than processor time, so budgets and ratios are in processor seconds."""
 import ctypes
 import os
@@ -29,16 +29,6 @@ def _reset_peak():
         return True
     except (OSError, AttributeError): return False
 
-def keep_freed():
-    """Tell the C library of Linux to keep what is freed, for all runs from here on. Else a forward pass may give its arrays back
-    and take them again layer by layer, which costs up to half of its time and hangs on where the last array happens to lie"""
-    top_pad,trim,mmap = -2,-1,-3 # as malloc.h numbers them
-    try: mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError): return
-    mallopt(mmap, 2**30)
-    mallopt(trim, 2**31-1)
-    mallopt(top_pad, 2**26)
-
 def measure(name, f, *args, repeat=3, **kwargs):
     "Call `f(*args, **kwargs)` `repeat` times"
     cpu,wall,extra = [],[],[]
@@ -63,46 +53,16 @@ def report(title, runs, cpu=None, extra=None):
         if most is not None:
             print(f'  budget {most:g} {what}: {got:.3g}, {"kept" if got<=most else "EXCEEDED" if got>most else "not measured"}')
 
-def ridge_floor(x, c, parts=5):
-    "The arithmetic of a ridge probe alone: half a Gram matrix, for each part its eigenvectors and products with the classes"
-    import torch
-    from transfer_metrics.linalg import add_gram, symmetric
-    v = torch.from_numpy(x).double()
-    n,d = v.shape
-    G = v.new_zeros(d, d)
-    for rows in v.split(512): add_gram(G, rows)
-    symmetric(G)
-    sums = torch.ones(d, c).double()
-    for _ in range(parts):
-        _,V = torch.linalg.eigh(G)
-        head = V@(V.T@sums)
-        v[:n//parts]@head
-
 def machine():
     "One line about the machine"
     import torch
     cores = len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()
     return f'{cores} cores, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}'
 
-def gaussian_features(n, d, c, seed=0):
-    "Features `[n, d]` in float32 with a decaying spectrum and class means apart, and labels `[n]` of `c` classes"
+def features(n, d, c, seed=0, noise=0.):
+    "Features in float32 with a decaying spectrum and separate class means, and labels; `noise` spreads the classes"
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(n)%c)
-    scale = (np.arange(1, d+1)**-.8).astype(np.float32)
-    means = .8*scale*rng.standard_normal((c, d), dtype=np.float32)
-    x = rng.standard_normal((n, d), dtype=np.float32)
-    x *= scale
-    for s in range(0, n, 4096): x[s:s+4096] += means[y[s:s+4096]]
-    return x,y
-
-def softmax_probs(n, k, c, seed=0):
-    "Probabilities `[n, k]` in float32, and labels `[n]` of `c` classes that they tell something about"
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.arange(n)%c)
-    p = rng.standard_normal((n, k), dtype=np.float32)
-    p *= 2
-    p[np.arange(n), y%k] += 4
-    for s in range(0, n, 4096):
-        np.exp(p[s:s+4096], out=p[s:s+4096])
-        p[s:s+4096] /= p[s:s+4096].sum(1, keepdims=True)
-    return p,y
+    scale = np.arange(1, d+1)**-.8
+    means = .8*rng.normal(size=(c, d))
+    return ((rng.normal(size=(n, d))*(1+noise)+means[y])*scale).astype(np.float32),y

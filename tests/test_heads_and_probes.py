@@ -38,10 +38,10 @@ def test_softmax_regression_converges_at_any_scale(scale):
     wide,twice = r.normal(size=(30,100)),np.c_[X,X,np.ones(60)]
     for features,labels in (X, Y),(wide, Y[:30]),(twice, Y),(X*np.geomspace(1, 1e-3, 5), Y),(X.astype(np.float32), Y):
         assert gradient(scale*features, labels)<1e-4
-        assert gradient(scale*features, labels, tol=1e-7)<1e-8
+        assert gradient(scale*features, labels, tol=1e-10)<1e-8
 
 def test_softmax_regression_warns():
-    with pytest.warns(UserWarning, match='has not converged in 2 Newton steps'):
+    with pytest.warns(UserWarning, match='failed to converge'):
         softmax_regression(torch.tensor(X), torch.tensor(Y), 4, max_iter=2)
 
 def test_ridge_of_a_class_that_the_other_folds_lack():

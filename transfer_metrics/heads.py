@@ -10,6 +10,7 @@ __all__ = ['standard_scale', 'softmax_regression', 'ridge_held_out']
 # %% ../nbs/08_heads.ipynb #25a2da2f
 import warnings
 import torch
+from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 from torch.nn.functional import one_hot
 
@@ -23,78 +24,32 @@ def standard_scale(
     std = (x-mean).square_().mean(0).sqrt()
     return mean,torch.where(std>1e-12*x.abs().amax(0), 1/std, 0.)
 
-def _principal(x):
-    "Coordinates `[n, r]` of centred samples on their principal axes, their sums of squares `[r]`, and the way back to features"
-    n,d = x.shape
-    s,V = torch.linalg.eigh(x@x.T if n<d else x.T@x)
-    keep = s>max(n, d)*torch.finfo(s.dtype).eps*s[-1]
-    s,V = s[keep],V[:,keep]
-    if n<d: return V*s.sqrt(),s,lambda w: x.T@((V/s.sqrt())@w)
-    return x@V,s,lambda w: V@w
-
 # %% ../nbs/08_heads.ipynb #dc11c96e
-def _newton_step(u, p, g, pen, D, share):
-    "Solve the Newton system at the probabilities `p` by conjugate gradients, until the share `share` of the residual is left"
-    n = len(u)
-    d,r = torch.zeros_like(g),g.mean(1, keepdim=True)-g # derivatives add up to 0 over the classes, apart from rounding
-    z = q = r/D
-    size = (r*z).sum()
-    goal = share**2*size
-    for _ in range(500):
-        if size<=goal: break
-        v = u@q
-        h = torch.addmm(pen*q, u.T, p*(v-(p*v).sum(1, keepdim=True)), alpha=1/n)
-        a = size/(q*h).sum()
-        d,r = d+a*q,r-a*h
-        z,before = r/D,size
-        size = (r*z).sum()
-        q = z+q*(size/before)
-    return d-d.mean(1, keepdim=True) # a shift of all classes changes no probability
-
 def softmax_regression(
     x:Tensor, # Features, shape `[n, d]`
     y:Tensor, # Class codes, integers in `[0, c)`, shape `[n]`
     c:int, # Number of classes; one without samples gets the intercept $-\infty$
     *,
     C:float=1., # Weight of the data against the penalty, as in scikit-learn
-    tol:float=1e-4, # Size of the last Newton step: change of the logits, relative to their size
-    max_iter:int=100, # Largest number of Newton steps; warns if they are not enough
+    tol:float=1e-6, # Largest derivative of the mean loss at the end, for features of standard deviation 1
+    max_iter:int=100, # Largest number of iterations, with 'newton-cg' of Newton steps; warns if they are not enough
+    solver:str='newton-cg', # Of `LogisticRegression`; 'lbfgs' is faster for standardised features
 ) -> tuple[Tensor,Tensor]: # Weights `[d, c]` and intercepts `[c]`, `float64`
     "Multinomial logistic regression with an L2 penalty"
-    classes,y = y.unique(return_inverse=True)
-    x = x.double()
-    n,mean = len(x),x.mean(0)
-    u,s,back = _principal(x-mean)
-    u = torch.cat([u, u.new_ones(n, 1)], 1)
-    pen = torch.cat([torch.full_like(s, 1/(C*n)), s.new_zeros(1)])[:,None]
-    squares = torch.cat([s/n, s.new_ones(1)])[:,None]
-    scale = squares.sqrt() # from weights to the size of logits
-    Y = one_hot(y, len(classes)).double()
-    def at(W):
-        logp = (u@W).log_softmax(1)
-        return (pen*W*W).sum()/2-(logp*Y).sum()/n,logp.exp()
-    W = u.new_zeros(u.shape[1], len(classes))
-    f,p = at(W)
-    first = None
-    for _ in range(max_iter):
-        g = u.T@((p-Y)/n)+pen*W
-        D = squares*(p*(1-p)).mean(0)+pen+torch.finfo(p.dtype).tiny
-        size = float((g*g/D).sum().sqrt()) or 1.
-        first = first or size
-        step = _newton_step(u, p, g, pen, D, max(1e-6, (size/first)**.5/2))
-        slope,t = (g*step).sum(),1.
-        while t>1e-9:
-            lower,probs = at(W+t*step)
-            if lower<=f+1e-4*t*slope+1e-12*(1+f): break # the last term is rounding
-            t /= 2
-        W,f,p = W+t*step,lower,probs
-        if (scale*step).abs().amax()<=tol*(scale*W).abs().amax()+1e-12: break
-    else:
-        warnings.warn(f'the head has not converged in {max_iter} Newton steps: raise `max_iter` or lower `C`',
-                      stacklevel=2)
+    x,used = x.double(),y.unique()
     weights,intercepts = x.new_zeros(x.shape[1], c),x.new_full((c,), -torch.inf)
-    weights[:,classes] = back(W[:-1])
-    intercepts[classes] = W[-1]-mean@weights[:,classes]
+    intercepts[used] = 0
+    if len(used)==1: return weights,intercepts
+    mean,two = x.mean(0),len(used)==2
+    x = x-mean
+    size = float(x.square().mean(0).amax().sqrt()) or 1.
+    head = LogisticRegression(C=C*size**2*(1+two), tol=tol, max_iter=max_iter, solver=solver)
+    with warnings.catch_warnings():
+        warnings.filterwarnings('ignore', 'The number of unique classes') # half of the samples may be alone in their class
+        head.fit((x/size).cpu().numpy(), y.cpu().numpy())
+    W,b = (torch.from_numpy(o.T).to(x) for o in (head.coef_/size,head.intercept_))
+    weights[:,used],b = (torch.cat([-W,W], 1)/2,torch.cat([-b,b])/2) if two else (W,b)
+    intercepts[used] = b-mean@weights[:,used]
     return weights,intercepts
 
 # %% ../nbs/08_heads.ipynb #edba5862
@@ -107,16 +62,20 @@ def ridge_held_out(
     penalty:float|None=None, # $\lambda$; `None`: the best of $10^{-6}n$ to $10^3n$ by generalised cross-validation
 ) -> Tensor: # Shape `[n, c]`, `float64`
     "Scores of each sample from the ridge regression of class indicators on the other folds"
-    n,(mean,scale) = len(x),standard_scale(x)
-    u,s,_ = _principal((x.double()-mean)*scale)
-    E = one_hot(y, c).double()
+    mean,scale = standard_scale(x)
+    x,E = (x.double()-mean)*scale,one_hot(y, c).double()
+    n,d = x.shape
+    s,V = torch.linalg.eigh(x@x.T if n<d else x.T@x)
+    keep = s>max(n, d)*torch.finfo(s.dtype).eps*s[-1]
+    s,V = s[keep],V[:,keep]
+    u = V*s.sqrt() if n<d else x@V # principal coordinates
     share = E.mean(0)
     E -= share
     proj = u.T@E
     if penalty is None:
         grid = n*10**torch.arange(-6, 3.1, .5, dtype=s.dtype, device=s.device)[:,None]
-        lost,fit,outside = grid/(s+grid),proj.square().sum(1)/s,max(0,
-                                                                    n-1-len(s)) # outside: directions that no feature has
+        lost,fit = grid/(s+grid),proj.square().sum(1)/s
+        outside = max(0, n-1-len(s)) # directions that no feature has
         rss = lost.square()@fit+(E.square().sum()-fit.sum() if outside else 0)
         free = outside+lost.sum(1)
         penalty = float(grid[(rss/free.square()).argmin()])

@@ -140,13 +140,14 @@ class ScoreWarning(UserWarning):
     "The value of a score is not reliable"
 
 def warn_few_samples(
-    n:float, # Number of samples, or degrees of freedom
+    n:float, # Number of samples
     k:float, # Number of features or of occupied source classes
     what:str='features', # What `k` counts
     advice:str='use knn or linear_probe, or more samples', # What to do instead
+    means:int=0, # Number of means that the score subtracts; each leaves one free sample less
 ):
     "Warn if random labels would reach half of the maximum of a score"
-    share = min(1., k/max(n, 1))
+    share = min(1., k/max(n-means, 1))
     if share>=.5:
         warnings.warn(f'random labels reach about {100*share:.0f} % of the maximum of this score ({n:.0f} samples, '
                       f'{k:.0f} {what}); {advice}', ScoreWarning, stacklevel=3)
@@ -165,7 +166,7 @@ class Card:
 
     def __repr__(self):
         (_,question),*rows = self.rows.items()
-        rows = {self.name: question} | {k: re.sub(r'\[([^\]]+)\]\(\S+?\)', r'\1', v) for k,v in rows}
+        rows = {self.name: question} | {k.strip('`'): re.sub(r'\[([^\]]+)\]\(\S+?\)', r'\1', v) for k,v in rows}
         width = max(map(len, rows))
         return '\n'.join(f'{k:{width}}  {v}' for k,v in rows.items()).replace('`', '')
 

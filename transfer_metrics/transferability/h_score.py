@@ -47,7 +47,7 @@ def from_moments(
 ) -> float: # As in `h_score`
     "H-score from moments"
     if one_of(shrinkage, 'shrinkage', (None,'ledoit_wolf')) is None:
-        warn_few_samples(moments.n-1, moments.d, advice="use shrinkage='ledoit_wolf', or more samples")
+        warn_few_samples(moments.n, moments.d, advice="use shrinkage='ledoit_wolf', or more samples", means=1)
     alpha = _ledoit_wolf(moments) if shrinkage else 0.
     scatter = (1-alpha)*moments.scatter
     scatter.diagonal().add_(alpha*moments.scatter.trace()/moments.d)

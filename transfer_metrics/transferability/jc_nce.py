@@ -41,6 +41,6 @@ def jc_nce(
     >>> round(jc_nce(source, source_labels, features, labels), 4)
     -0.2773
     """
-    return 0.-correspondence(source_features, source_labels, features, labels, gamma=gamma, reg=reg,
-                             max_samples=max_samples,
-                             seed=seed).task
+    found = correspondence(source_features, source_labels, features, labels, gamma=gamma, reg=reg,
+                           max_samples=max_samples, seed=seed)
+    return 0.-found.task

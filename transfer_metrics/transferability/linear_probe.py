@@ -18,12 +18,13 @@ from .knn import baseline_accuracy
 # %% ../../nbs/transferability/17_linear_probe.ipynb #1b0c4be7
 def _softmax_held_out(x, y, c, fold):
     "Logits of each sample from the softmax regression on the other folds"
-    logits = torch.empty(len(x), c, dtype=torch.float64, device=x.device)
+    x = x.double()
+    logits = x.new_empty(len(x), c)
     for k in fold.unique():
         own = fold==k
         mean,scale = standard_scale(x[~own])
-        z = (x.double()-mean)*scale
-        W,b = softmax_regression(z[~own], y[~own], c, tol=1e-2)
+        z = (x-mean)*scale
+        W,b = softmax_regression(z[~own], y[~own], c, max_iter=10_000, solver='lbfgs')
         logits[own] = z[own]@W+b
     return logits
 

@@ -24,7 +24,7 @@ def nce(
     labels:ArrayLike, # Target labels, any hashable values, shape `[n]`
     *,
     soft:bool=False, # Whether `predicted` are probabilities
-) -> float: # $-H(Y\\mid Z)$ in nats, in $[-H(Y), 0]$; higher is better
+) -> float: # $-H(Y\mid Z)$ in nats, in $[-H(Y), 0]$; higher is better
     """Negative conditional entropy of labels given source labels, [Tran et al. 2019](https://arxiv.org/abs/1908.08142)
 
     Raises `ValueError` if a label is missing, the lengths differ, or with `soft` a row is not a distribution.

@@ -15,6 +15,7 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from ..arrays import ArrayLike, as_labels, as_matrix, number, whole
+from ..moments import compact
 from ..registry import metric, warn_few_samples
 from .leep import eep
 
@@ -39,15 +40,15 @@ def nleep(
     -0.382
     """
     number(variance, 'variance', 0, 1, '()')
-    x = as_matrix(features)
+    x = as_matrix(features).double()
     n = len(x)
     y,classes = as_labels(labels, n, of=features)
     k = min(whole(components, 'components', 1)*len(classes), n)
     warn_few_samples(n, k, 'components')
     if n<2: raise ValueError('`features` must have at least two samples, got one')
     with np.errstate(invalid='ignore'): # all features may be constant
-        z = PCA(variance).fit_transform(x.double().cpu().numpy())
-    with warnings.catch_warnings(action='ignore',
-                                 category=ConvergenceWarning): # fewer different samples than components
+        z = PCA(variance, svd_solver='covariance_eigh').fit_transform(compact(x-x.mean(0)).cpu().numpy())
+    # fewer different samples than components make k-means warn
+    with warnings.catch_warnings(action='ignore', category=ConvergenceWarning):
         mixture = GaussianMixture(k, random_state=seed, reg_covar=max(1e-6, 1e-9*float(np.square(z).mean()))).fit(z)
     return float(np.log(eep(mixture.predict_proba(z), y)).mean())

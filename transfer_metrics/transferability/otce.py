@@ -68,9 +68,8 @@ def correspondence(
     distances = ot.dist(a-b.mean(0), b-b.mean(0))
     cost = distances
     if gamma<1: # classes that were not drawn are not used
-        between = np.array([[ot.emd2([], [], distances[np.ix_(s>0, t>0)], numItermax=10**7) if s.any() and t.any()
-                             else 0.
-                             for t in B.T] for s in A.T])
+        between = np.array([[ot.emd2([], [], distances[np.ix_(s>0, t>0)], numItermax=10**7)
+                             if s.any() and t.any() else 0. for t in B.T] for s in A.T])
         cost = gamma*distances+(1-gamma)*A@between@B.T
     plan = transport_plan(cost, reg)
     joint = A.T@plan@B

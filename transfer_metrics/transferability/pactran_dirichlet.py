@@ -22,8 +22,7 @@ def rows_and_prior(
     y:Tensor, # Class codes, shape `[n]`
     c:int, # Number of classes
     alpha:float, # Strength of the prior, in samples per column
-) -> tuple[tuple[Tensor,...],Tensor,
-           Tensor]: # Rows of each class; prior `[c, 1]`; prior and the sums of the rows `[c, d]`
+) -> tuple: # Rows of each class; prior `[c, 1]`; prior plus the sums of the rows `[c, d]`
     "Rows by class, and the parameters before and after all rows were added"
     counts = y.bincount(minlength=c)
     rows = x.double()[y.argsort(stable=True)].split(counts.tolist())
@@ -49,8 +48,7 @@ def log_gamma_divergence(
     return (a-a0)*a.digamma()-a.lgamma()+a0.lgamma()
 
 def fixed_point(
-    step:Callable[[Tensor],
-                  tuple[Tensor,Tensor]], # From positive parameters to the next ones, and the value at the given ones
+    step:Callable, # From positive parameters to the next ones, and the value at the given ones
     x:Tensor, # Where to start
     tol:float, # Largest change of a parameter at the end
     max_iter:int, # Largest number of iterations; a warning if they are not enough

@@ -71,7 +71,7 @@ def sfda(
     y,classes = as_labels(labels, len(x), of=features, device=x.device)
     (n,d),c,counts = x.shape,len(classes),y.bincount().double()
     if c<2: raise ValueError('`labels` must have at least two classes, got one')
-    warn_few_samples(n-c, d)
+    warn_few_samples(n, d, means=c)
     if (x==x[0]).all(): return float((counts/n).square().sum()) # constant features
     mean = x.mean(0, dtype=torch.float64)
     ones = torch.ones_like(mean)
