@@ -8,7 +8,7 @@ contract = set('''
 Metric metric metrics registry card Estimate Outputs outputs stratified_subset load_images load_models load_texts
 score_models rank agreement plot_ranking plot_agreement chance score_difference p_best select_model select_features best_layer
 plot_layers ModelSelector
-Curve lexp speedup relative_reduction bootstrap read_curves compare_curves plot_transfer
+Curve lexp speedup relative_reduction bootstrap read_curves compare_curves plot_transfer extrapolate samples_needed
 loss_data_curve LossDataEstimator compute_metrics metrics_table render_curve render_latex
 rotate jigsaw effective_invariance rotation_invariance jigsaw_invariance agreement_on_the_line
 rotation_prediction jigsaw_prediction label_free_report predicted_accuracy interior_domain exterior_domain

@@ -25,6 +25,7 @@ from .metrics import compare_representations as compare_representations
 from .metrics import compute_metrics as compute_metrics
 from .metrics import metrics_table as metrics_table
 from .metrics import summary as summary
+from .pointwise import pointwise_v_information as pointwise_v_information
 from .probes import Algorithm as Algorithm
 from .probes import as_probe as as_probe
 from .probes import batches as batches
