@@ -7,7 +7,7 @@ lib = Path(__file__).parent.parent/'transfer_metrics'
 contract = set('''
 metric metrics registry card Estimate Outputs outputs score_models rank agreement plot_ranking plot_agreement
 chance score_difference p_best select_model select_features ModelSelector
-Curve lexp speedup relative_reduction bootstrap read_curves compare_curves plot_transfer
+Curve lexp speedup relative_reduction bootstrap read_curves compare_curves plot_transfer extrapolate samples_needed
 loss_data_curve LossDataEstimator compute_metrics metrics_table render_curve render_latex
 rotate jigsaw effective_invariance rotation_invariance jigsaw_invariance agreement_on_the_line
 rotation_prediction jigsaw_prediction label_free_report predicted_accuracy interior_domain exterior_domain
@@ -21,8 +21,8 @@ def is_metric(o):
     return isinstance(o, ast.FunctionDef) and any(ast.unparse(d).startswith('metric(') for d in o.decorator_list)
 
 def write(folder, names):
-    lines = [f'from {where} import {k} as {k}\n' for k,
-             where in sorted(names.items(), key=lambda o: (o[1],o[0].lower()))]
+    found = sorted((where, k.lower(), k) for k,where in names.items() if where)
+    lines = [f'from {where} import {k} as {k}\n' for where,_,k in found]
     (folder/'__init__.pyi').write_text('# Written by docs/stubs.py\n'+''.join(lines), encoding='utf-8')
 
 def main():
@@ -33,7 +33,9 @@ def main():
         if name.startswith('_'): continue
         tree = ast.parse(path.read_text(encoding='utf-8'))
         if not area: top[name] = '.'
-        elif area!=['cli']: areas.setdefault(area[0], {}).update(dict.fromkeys(exported(tree), f'.{name}'))
+        elif area!=['cli']:
+            names = areas.setdefault(area[0], {})
+            for k in exported(tree): names[k] = '' if k in names else f'.{name}' # not a name that two modules have
         scores = {o.name for o in tree.body if is_metric(o)}
         top |= {k: '.'.join(['',*area,name]) for k in exported(tree) if k in scores|contract and area!=['cli']}
     write(lib, top)

@@ -52,6 +52,9 @@ from .learning_curves.compare import plot_transfer as plot_transfer
 from .learning_curves.compare import read_curves as read_curves
 from .learning_curves.curve import Curve as Curve
 from .learning_curves.curve import lexp as lexp
+from .learning_curves.effective_data import effective_data as effective_data
+from .learning_curves.extrapolate import extrapolate as extrapolate
+from .learning_curves.extrapolate import samples_needed as samples_needed
 from .learning_curves.jumpstart import asymptotic_advantage as asymptotic_advantage
 from .learning_curves.jumpstart import handicap as handicap
 from .learning_curves.jumpstart import jumpstart as jumpstart
@@ -84,8 +87,8 @@ from .model_selection.ranking import rank as rank
 from .model_selection.scoring import score_models as score_models
 from .model_selection.selection import select_model as select_model
 from .model_selection.selector import ModelSelector as ModelSelector
-from .outputs import outputs as outputs
 from .outputs import Outputs as Outputs
+from .outputs import outputs as outputs
 from .registry import card as card
 from .registry import metric as metric
 from .registry import metrics as metrics

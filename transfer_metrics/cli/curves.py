@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/curves.html.md"""
 __all__ = ['curves']
 
 # %% ../../nbs/cli/04_curves.ipynb #82c74451
+import math
 from typing import Annotated, Optional
 import typer
 from .main import Seed, command, option
@@ -32,6 +33,8 @@ def curves(report,
     start:Annotated[str, option('Size at which the first level counts as reached: zero, or first (the smallest size)', 'Reading', show_default=True)]='zero',
     n_boot:Annotated[int, option('Bootstrap resamples', 'Reading', min=0, show_default=True)]=10_000,
     coverage:Annotated[float, option('Nominal coverage of the intervals', 'Reading', show_default=True)]=.95,
+    reach:Annotated[Optional[float], option('Performance to reach: how many samples does it take, beyond the curves if need be?', 'Reading')]=None,
+    best:Annotated[Optional[float], option('Best possible performance, for --reach; 1, or 0 if lower is better', 'Reading')]=None,
     seed:Seed=0):
     "How much data transfer saves, from two learning curves. Without a table: an example with noisy digits."
     from transfer_metrics.learning_curves.compare import compare_curves, plot_transfer, read_curves
@@ -47,3 +50,10 @@ def curves(report,
     report.table('What transfer gives', table[['value','lo','hi','unit']])
     report.say(found.summary(), 'bold')
     report.figure(lambda: plot_transfer(found))
+    if reach is not None:
+        from transfer_metrics.learning_curves.extrapolate import needed_text, plot_extrapolation, samples_needed
+        both = {'without transfer': pair[0], 'with transfer': pair[1]}
+        needed = samples_needed(both, reach, coverage=coverage, best=best)
+        report.say(needed_text(needed))
+        far = max([4*c.n[-1] for c in pair]+[v for v in needed.value if math.isfinite(v)])
+        report.figure(lambda: plot_extrapolation(both, far, coverage=coverage, best=best))

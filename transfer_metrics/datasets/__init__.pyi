@@ -21,3 +21,4 @@ from .published import digits_curves as digits_curves
 from .published import own_tables as own_tables
 from .published import Predictions as Predictions
 from .published import published as published
+from .published import small_curves as small_curves

@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/datasets/published.htm
 
 # %% auto #0
 __all__ = ['benchmark_tables', 'own_tables', 'published', 'Predictions', 'cifar101_predictions', 'digits_curves',
-           'cifar10_shifts']
+           'cifar10_shifts', 'small_curves']
 
 # %% ../../nbs/datasets/03_published.ipynb #4b4d4b2d
 import tomllib
@@ -108,3 +108,7 @@ def cifar10_shifts() -> pd.DataFrame: # Columns of all results, `compression` an
     with (_folder/'cifar10_shifts.csv.gz').open('rb') as f: wide = pd.read_csv(f, compression='gzip')
     long = wide.melt(['compression','draw','n','model','data'], var_name='metric').dropna(subset='value')
     return result_frame(long.to_dict('records'), ('compression','draw'))
+
+def small_curves() -> pd.DataFrame: # Columns `kind` ('val_loss' in nats, or 'accuracy'), `task, model, run, n, value`
+    "Measured loss-data curves and learning curves on small data sets"
+    with (_folder/'small_curves.csv.gz').open('rb') as f: return pd.read_csv(f, compression='gzip')

@@ -154,7 +154,8 @@ def _reason(name, value, base, transfer):
     sides = Sides(base=base, transfer=transfer)
     (slow,s),(fast,f) = [*zip(('base','transfer'), sides, strict=True)][::1 if value>0 else -1]
     start = f.p0.item()
-    highest = start if name in ('handicap','mean_log_speedup') else max(start, f.end.item())
+    end = f.best.max() if name=='effective_data' else f.end.item()
+    highest = start if name in ('handicap','mean_log_speedup') else max(start, end)
     def text(p): return f'{sides.sign*p:.4g}'
     needed = s.reach(np.array([[start,np.nextafter(start, np.inf)]])).ravel()
     needed = needed[(needed>1e-9*s.n[-1])&(needed<np.inf)]

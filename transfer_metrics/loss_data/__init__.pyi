@@ -25,13 +25,14 @@ from .metrics import compare_representations as compare_representations
 from .metrics import compute_metrics as compute_metrics
 from .metrics import metrics_table as metrics_table
 from .metrics import summary as summary
+from .pointwise import pointwise_v_information as pointwise_v_information
 from .probes import Algorithm as Algorithm
 from .probes import as_probe as as_probe
 from .probes import batches as batches
 from .probes import fitted_probs as fitted_probs
 from .probes import make_algorithm as make_algorithm
-from .probes import mlp as mlp
 from .probes import MLP as MLP
+from .probes import mlp as mlp
 from .probes import network as network
 from .probes import Probe as Probe
 from .probes import seeded as seeded

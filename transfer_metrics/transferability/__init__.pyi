@@ -12,7 +12,6 @@ from .leep import leep as leep
 from .lfc import lfc as lfc
 from .linear_probe import linear_probe as linear_probe
 from .linear_probe import probe_correct as probe_correct
-from .logme import from_moments as from_moments
 from .logme import logme as logme
 from .nce import nce as nce
 from .nleep import nleep as nleep
