@@ -240,8 +240,10 @@ def against_static(
     if not bench.scores: raise ValueError('`table` must have scores, got none')
     best = per_data_set(bench, statistic).mean(axis=1)[[*bench.scores]].idxmax()
     run = dict(statistics=[statistic], coverage=1-(1-coverage)/len(bench.scores), **options)
-    one,known = replace(bench, scores={best: bench.scores[best]}),[k for k in static if k in bench.baselines]
-    d = pd.concat([judge(one, against=k, **run).query('kind=="score"').assign(against=k) for k in known], ignore_index=True)
+    def difference(k):
+        both = replace(bench, scores={best: bench.scores[best]}, baselines={k: bench.baselines[k]})
+        return judge(both, against=k, **run)[:1].assign(against=k)
+    d = pd.concat([difference(k) for k in static if k in bench.baselines], ignore_index=True)
     above,below = d[['lo','lo_models']].min(axis=1)>0,d[['hi','hi_models']].max(axis=1)<0
     return d.assign(verdict=np.select([above,below], [f'{best} is better',d.against+' is better'], 'not told apart'))
 

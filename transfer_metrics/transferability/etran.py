@@ -1,4 +1,4 @@
-"""s
+"""A linear discriminant analysis, and the energy of the features (Gholami et al. 2023)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/etran.html.md"""
 

@@ -1,4 +1,4 @@
-"""s
+"""How far the features are from neural collapse on the target (Wang et al. 2023)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/ncti.html.md"""
 

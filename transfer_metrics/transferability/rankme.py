@@ -1,4 +1,4 @@
-"""s
+"""The effective rank of the features, without labels (Garrido et al. 2023)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/rankme.html.md"""
 

@@ -1,4 +1,4 @@
-"""s
+"""Transferability from the variation of the features within the classes (Xu and Kang 2023)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/tmi.html.md"""
 
