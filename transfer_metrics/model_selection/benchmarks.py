@@ -238,7 +238,8 @@ def against_static(
     """
     bench = benchmark(table)
     if not bench.scores: raise ValueError('`table` must have scores, got none')
-    best = per_data_set(bench, statistic).mean(axis=1)[[*bench.scores]].idxmax()
+    each = per_data_set(bench, statistic).reindex(bench.scores)
+    best = each.mean(axis=1)[each.count(axis=1)==each.count(axis=1).max()].idxmax() # of those known on most data sets
     run = dict(statistics=[statistic], coverage=1-(1-coverage)/len(bench.scores), **options)
     def difference(k):
         both = replace(bench, scores={best: bench.scores[best]}, baselines={k: bench.baselines[k]})

@@ -7,14 +7,14 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/tmi.ht
 # %% auto #0
 __all__ = ['tmi']
 
-# %% ../../nbs/transferability/20_tmi.ipynb #2144b760
-import math
-import torch
+# %% ../../nbs/transferability/20_tmi.ipynb #a1caf67d
+import numpy as np
+from scipy.spatial import cKDTree
 from scipy.special import digamma
 from ..arrays import ArrayLike, as_labels, as_matrix, number, whole
 from ..registry import metric
 
-# %% ../../nbs/transferability/20_tmi.ipynb #cfea49ea
+# %% ../../nbs/transferability/20_tmi.ipynb #b4762d99
 @metric(unit='nats', source='[Xu and Kang 2023](https://openaccess.thecvf.com/content/ICCV2023/html/Xu_Fast_and_Accurate_'
         'Transferability_Measurement_by_Evaluating_Intra-class_Feature_Variance_ICCV_2023_paper.html)',
         question='How much do the features vary within the classes?', cost='all pairs of samples of each class',
@@ -35,15 +35,13 @@ def tmi(
     """
     whole(k, 'k', 1)
     number(floor, 'floor', 0, ends='()')
-    x = as_matrix(features)
-    x = x.float() if x.dtype.itemsize<4 else x
+    x = as_matrix(features).double()
     y,_ = as_labels(labels, len(x), of=features, device=x.device)
+    x = x[:,x.std(0, correction=0).argsort(descending=True)].cpu().numpy() # large differences first, which the search uses
     total = 0.
     for rows in y.argsort(stable=True).split(y.bincount().tolist()):
-        m,near = len(rows),min(k, len(rows)-1)
+        m,near,own = len(rows),min(k, len(rows)-1),x[rows.cpu()]
         if not near: continue
-        distances = [torch.cdist(o, x[rows], p=math.inf) for o in x[rows].split(max(1, 2**22//m))]
-        radius = torch.cat([o.kthvalue(near+1).values for o in distances]) # the first is the sample
-        entropy = digamma(m)-digamma(near)+x.shape[1]*float((2*radius.clamp(min=floor)).log().mean())
-        total += m/len(x)*entropy
+        radius = cKDTree(own).query(own, near+1, p=np.inf)[0][:,-1] # the first is the sample
+        total += m/len(x)*(digamma(m)-digamma(near)+x.shape[1]*np.log(2*radius.clip(floor)).mean())
     return float(total)
