@@ -96,6 +96,8 @@ from .registry import registry as registry
 from .state import as_metric as as_metric
 from .state import streamed as streamed
 from .stats import Estimate as Estimate
+from .transferability.etran import energy as energy
+from .transferability.etran import lda as lda
 from .transferability.gbc import gbc as gbc
 from .transferability.h_score import h_score as h_score
 from .transferability.jc_nce import jc_nce as jc_nce
@@ -105,11 +107,16 @@ from .transferability.lfc import lfc as lfc
 from .transferability.linear_probe import linear_probe as linear_probe
 from .transferability.logme import logme as logme
 from .transferability.nce import nce as nce
+from .transferability.ncti import ncti_ncc as ncti_ncc
+from .transferability.ncti import ncti_seli as ncti_seli
+from .transferability.ncti import ncti_vc as ncti_vc
 from .transferability.nleep import nleep as nleep
 from .transferability.otce import otce as otce
 from .transferability.pactran_dirichlet import pactran_dirichlet as pactran_dirichlet
 from .transferability.pactran_gamma import pactran_gamma as pactran_gamma
 from .transferability.pactran_gauss import pactran_gauss as pactran_gauss
 from .transferability.parc import parc as parc
+from .transferability.rankme import rankme as rankme
 from .transferability.sfda import sfda as sfda
+from .transferability.tmi import tmi as tmi
 from .transferability.transrate import transrate as transrate

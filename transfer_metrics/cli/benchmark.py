@@ -8,42 +8,48 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/benchmark.html.md"
 __all__ = ['benchmark']
 
 # %% ../../nbs/cli/08_benchmark.ipynb #0d8bee81
+from pathlib import Path
 from typing import Annotated, Optional
 import typer
 from .main import Seed, command, option
 
 # %% ../../nbs/cli/08_benchmark.ipynb #97800d64
-@command('benchmark', 'benchmark tll --against n_parameters', 'benchmark medmnist_sources --report medical.html')
+@command('benchmark', 'benchmark tll --static --equal-size --leave-out 2', 'benchmark scores.csv --static --report mine.html',
+         'benchmark te_bench.csv --accuracy accuracies.csv')
 def benchmark(report,
-    name:Annotated[str, typer.Argument(help='Name of a benchmark; a wrong name lists them')]='tll',
+    name:Annotated[str, typer.Argument(help='Name of a benchmark (a wrong name lists them), or a file: a table with '
+        'model, target, accuracy, parameters and one column per score, or records of TE-Bench')]='tll',
+    accuracy:Annotated[Optional[Path], option('CSV with model, target and accuracy, if the file has no accuracies',
+                                              'Reading')]=None,
     against:Annotated[Optional[str], option('A score or baseline: show differences to it, with paired intervals',
                                             'Reading')]=None,
+    static:Annotated[bool, option('Compare the best score with orders that never look at the data set', 'Tests')]=False,
+    equal_size:Annotated[bool, option('Compare only models of equal size', 'Tests')]=False,
+    leave_out:Annotated[int, option('Leave out this many models, at random and the largest', 'Tests', min=0)]=0,
     n_boot:Annotated[int, option('Bootstrap resamples; 0: no intervals', 'Reading', min=0, show_default=True)]=2000,
     seed:Seed=0):
-    "How well published scores and baselines choose among published models."
+    "How well scores and baselines choose among models, and whether a score beats the size of the models."
     import matplotlib.pyplot as plt
-    from transfer_metrics.model_selection.benchmarks import benchmark, judged, per_data_set
-    bench = benchmark(name)
-    models,data = bench.accuracy.shape
-    found = judged(bench, against=against or '', n_boot=n_boot, seed=seed)
+    from transfer_metrics.model_selection.benchmarks import against_static, benchmark, judge, per_data_set
+    bench,run = benchmark(name, accuracy),dict(n_boot=n_boot, seed=seed)
+    found = judge(bench, against=against or '', equal_size=equal_size, leave_out=leave_out, **run)
     report.results(found)
-    def text(r):
-        digits = 2 if r.statistic=='weighted_kendall' else 3
-        return f'{r.value:.{digits}f}'+(f' [{r.lo:.{digits}f}, {r.hi:.{digits}f}]' if r.lo==r.lo else '')
-    shown = found.assign(text=[text(r) for r in found.itertuples()])
-    table = shown.pivot(index='score', columns='statistic',
-                        values='text')[[k for k in ('weighted_kendall','regret','relative_top')
-                                        if k in set(shown.statistic)]]
-    order = found[found.statistic=='weighted_kendall'].sort_values('value', ascending=False).score
-    report.table(f'{name}: {models} models, {data} data sets; mean over data sets, 95 % interval over data sets',
-                 table.reindex(order).fillna(''))
-    kinds = found.drop_duplicates('score').set_index('score').kind
-    best = found[found.statistic=='weighted_kendall'].set_index('score').value
-    for kind in ('score','baseline'):
-        rows = best[kinds[best.index]==kind].dropna()
-        if len(rows):
-            report.say(f'Best {kind} by weighted tau{f" (difference to {against})" if against else ""}: {rows.idxmax()} ({rows.max():.2f}).', 'bold')
-    report.say('Regret is the accuracy lost by taking the first choice of a score; relative top is its accuracy divided by the best.')
+    def text(value, lo, hi, digits=2): return f'{value:.{digits}f}'+(f' [{lo:.{digits}f}, {hi:.{digits}f}]' if lo==lo else '')
+    shown = found.assign(text=[text(r.value, r.lo, r.hi, 3 if r.statistic=='regret' else 2) for r in found.itertuples()])
+    for hub,rows in shown[shown.statistic.isin(['weighted_kendall','regret','fidelity'])].groupby('hub', sort=False):
+        tau = rows[rows.statistic=='weighted_kendall'].set_index('score').sort_values('value', ascending=False)
+        table = rows.pivot(index='score', columns='statistic', values='text').loc[tau.index,rows.statistic.unique()]
+        report.table(f'{bench.name}, {hub}: {rows.n_models.iloc[0]} models, {rows.n.max()} data sets; mean over data sets, '
+                     '95 % interval over data sets', table.fillna(''))
+        for kind,best in tau.dropna(subset='value').reset_index().drop_duplicates('kind').set_index('kind').iterrows():
+            what = f'{kind} by weighted tau{f" (difference to {against})" if against else ""}'
+            report.say(f'Best {what}, {hub}: {best.score} ({best.value:.2f}).', 'bold')
+    if static:
+        for r in against_static(bench, **run).itertuples():
+            report.say(f'{r.score} minus {r.against}: {text(r.value, r.lo, r.hi)}, over models '
+                       f'[{r.lo_models:.2f}, {r.hi_models:.2f}]: {r.verdict}.')
+    report.say('Regret is the accuracy lost by taking the first choice of a score, fidelity the share of the differences in '
+               'accuracy that the differences in score explain.')
     def draw():
         values = per_data_set(bench)
         fig,ax = plt.subplots(figsize=(5.6,.35*len(values)+1), constrained_layout=True)

@@ -2,10 +2,11 @@
 from .agreement import agreement as agreement
 from .agreement import name_points as name_points
 from .agreement import plot_agreement as plot_agreement
+from .benchmarks import against_static as against_static
 from .benchmarks import Benchmark as Benchmark
 from .benchmarks import benchmark as benchmark
 from .benchmarks import benchmarks as benchmarks
-from .benchmarks import judged as judged
+from .benchmarks import judge as judge
 from .benchmarks import per_data_set as per_data_set
 from .benchmarks import statistics as statistics
 from .chance import Chance as Chance
@@ -24,7 +25,6 @@ from .ranking import metric_ranks as metric_ranks
 from .ranking import plot_ranking as plot_ranking
 from .ranking import rank as rank
 from .ranking import score_table as score_table
-from .ranking import static as static
 from .ranking import summary as summary
 from .scoring import all_outputs as all_outputs
 from .scoring import applicable as applicable

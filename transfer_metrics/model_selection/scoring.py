@@ -39,7 +39,7 @@ _of_outputs = {'features','logits','probs','predicted','labels','source_features
 
 def applicable() -> dict[str,Metric]: # By name
     "Metrics of one model's outputs on labelled data"
-    return {k: m for k,m in registry('transferability').items() if {'labels'}<={*m.args}<=_of_outputs}
+    return {k: m for k,m in registry('transferability').items() if {*m.args}<=_of_outputs}
 
 def default_metrics() -> dict[str,Any]: # By name, as `resolve_all` takes them
     "The metrics of a ranking: the linear probe, the nearest neighbours, and four scores, the H-score with shrinkage"

@@ -1,4 +1,6 @@
 # Written by docs/stubs.py
+from .etran import energy as energy
+from .etran import lda as lda
 from .gbc import class_overlap as class_overlap
 from .gbc import gbc as gbc
 from .h_score import h_score as h_score
@@ -14,6 +16,11 @@ from .linear_probe import linear_probe as linear_probe
 from .linear_probe import probe_correct as probe_correct
 from .logme import logme as logme
 from .nce import nce as nce
+from .ncti import combine_scores as combine_scores
+from .ncti import ncti_ncc as ncti_ncc
+from .ncti import ncti_seli as ncti_seli
+from .ncti import ncti_terms as ncti_terms
+from .ncti import ncti_vc as ncti_vc
 from .nleep import nleep as nleep
 from .otce import Correspondence as Correspondence
 from .otce import correspondence as correspondence
@@ -27,5 +34,7 @@ from .pactran_dirichlet import rows_and_prior as rows_and_prior
 from .pactran_gamma import pactran_gamma as pactran_gamma
 from .pactran_gauss import pactran_gauss as pactran_gauss
 from .parc import parc as parc
+from .rankme import rankme as rankme
 from .sfda import sfda as sfda
+from .tmi import tmi as tmi
 from .transrate import transrate as transrate
