@@ -136,12 +136,12 @@ def rank(report,
     images:Images=None, texts:Texts=None, columns:Columns=None, limit:Limit=0,
     outputs:Outputs=None, features:Features=None, probs:Probs=None, labels:Labels=None,
     metrics:Annotated[Optional[str],
-                      option('Scores separated by commas, or all; a linear probe and five scores by default',
+                      option('Scores separated by commas, or all. Default: linear_probe, knn, leep, nce, logme, h_score',
                              'Scores')]=None,
     device:Device=None, batch_size:BatchSize=64,
     workers:Annotated[int, option('Processes that load images', 'Running', min=0)]=0,
     store:Store=None, seed:Seed=0):
-    "Rank pretrained models for labelled data. Without models: small networks on digits, from the package."
+    "Rank pretrained models for labelled data. Without models, it ranks small networks of this package on digits."
     from transfer_metrics.model_selection.ranking import plot_ranking, rank, summary
     from transfer_metrics.model_selection.scoring import score_models
     options = dict(layer=layer, pooling=pooling, device=device, batch_size=batch_size, workers=workers)
