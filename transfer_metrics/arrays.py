@@ -1,4 +1,4 @@
-"""Arrays, labels and probabilities as tensors, and the checks of arguments
+"""Convert arrays, labels and probabilities to tensors, and check arguments
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/arrays.html.md"""
 
@@ -60,7 +60,7 @@ def as_matrix(
 
 def chunks(
     x:Tensor, # Matrix, shape `[n, d]`
-    elements:int=2**21, # Numbers per chunk, about
+    elements:int=2**21, # Approximate number of elements per chunk
 ) -> list[slice]: # Slices of rows
     "Slices of the rows of `x`, to bound the memory of intermediate results"
     rows = max(1, elements//max(1, x.shape[1]))
@@ -104,7 +104,7 @@ def as_labels(
     name:str='labels', # Name in error messages
     *,
     of:Any=None, # The samples; a pandas index in another order is an error
-    device:Any=None, # Of the codes
+    device:Any=None, # Device of the codes
 ) -> tuple[Tensor,np.ndarray]: # Codes `[n]` in 0 ... c-1, and classes `[c]` in order of first appearance
     "Labels as codes and classes: `classes[codes]` are the labels"
     pandas = pd.Series,pd.DataFrame
@@ -152,7 +152,7 @@ def number(
     name:str, # Its name
     lo:float=-math.inf, # Lower limit
     hi:float=math.inf, # Upper limit
-    ends:str='[]', # Which limits are possible values: '[]' both, '()' neither, '(]', '[)'
+    ends:str='[]', # Which limits are allowed: '[]' both, '()' neither, '(]' the upper, '[)' the lower
 ) -> float: # The same number
     "Raise a `ValueError` unless `x` is a finite number within limits"
     if isinstance(x, Real) and not isinstance(x, (bool,np.bool_)) and math.isfinite(x):

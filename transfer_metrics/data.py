@@ -29,7 +29,7 @@ image_endings = '.jpg','.jpeg','.png','.ppm','.bmp','.pgm','.tif','.tiff','.webp
 def open_image(
     path:str|Path, # File
 ) -> Any: # `PIL.Image`, grey (`L`) or RGB, upright
-    "An image with 8 bits per channel, rotated upright by its EXIF orientation; raises `OSError` if the file is broken"
+    "An image with 8 bits per channel, rotated by its EXIF orientation; raises `OSError` if the file is broken"
     from PIL import Image, ImageOps
     try:
         with Image.open(path) as image:
@@ -44,11 +44,11 @@ def open_image(
 class Images(Dataset):
     "Images in files, read on access: `(image, label)`, or `(image,)` without labels"
     def __init__(self,
-        files:Sequence[Path], # One per image
+        files:Sequence[Path], # One file per image
         targets:Sequence[int]|None=None, # Labels; `None`: unlabelled
         *,
         classes:Sequence[str]=(), # Names of classes 0, 1, 2 ...
-        transform:Callable|None=None, # From an RGB image to a tensor; `None`: return images, which the model transforms
+        transform:Callable|None=None, # Function from an RGB image to a tensor; `None`: return images, which the model transforms
     ): self.files,self.targets,self.classes,self.transform = files,targets,classes,transform
     def __len__(self): return len(self.files)
     def __getitem__(self, i):
@@ -57,11 +57,11 @@ class Images(Dataset):
         return (x,) if self.targets is None else (x,self.targets[i])
 
 def load_images(
-    folder:str|Path, # Folder with a folder of images per class; or with images only, which are unlabelled
+    folder:str|Path, # Folder with one folder of images per class; or with images only, which are unlabelled
     *,
-    transform:Callable|None=None, # From an RGB image to a tensor; `None`: return images, which the model transforms
+    transform:Callable|None=None, # Function from an RGB image to a tensor; `None`: return images, which the model transforms
 ) -> Images: # Of `(image, class)`
-    """Images in a folder per class
+    """Images in a folder that has one folder per class
 
     Raises `ValueError` if a class has no images, or there are `train` and `test` instead of classes. Warns about files
     that are not read.
@@ -133,8 +133,8 @@ def _checked_columns(names, where, text=None, label=None):
 def load_texts(
     path:str|Path, # .csv, .tsv, .jsonl or .parquet file
     *,
-    text:str|Collection[str]|None=None, # Column of the text, or both of a pair; `None`: one with a usual name
-    label:str|None=None, # Column of the label; `None`: one with a usual name; `''`: there are no labels
+    text:str|Collection[str]|None=None, # Column of the text, or two columns of a pair; `None`: found by common names
+    label:str|None=None, # Column of the label; `None`: found by common names; `''`: there are no labels
 ) -> tuple[list,list|None]: # Texts, or pairs of texts; and labels
     """Texts and labels of a file
 
@@ -307,8 +307,8 @@ class Samples:
     def batches(self,
         batch_size:int=64, # Samples per batch; loaders and lists of batches have their own
         *,
-        transform:Callable|None=None, # From an RGB image to a tensor; `None`: numbers in [0, 1]
-        text_transform:Callable|None=None, # From a list of texts to a batch
+        transform:Callable|None=None, # Function from an RGB image to a tensor; `None`: numbers in [0, 1]
+        text_transform:Callable|None=None, # Function from a list of texts to a batch
         workers:int=0, # Processes that load and transform samples
     ) -> Iterable: # Batches `(x, y)`, `y` is `None` without labels
         "The samples in order, in the form that a model takes"
@@ -354,7 +354,7 @@ def labels_of(
     return y
 
 def warn_ignored(
-    labels:np.ndarray, # Any
+    labels:np.ndarray, # Labels of any kind
 ) -> None:
     "Warn if -1 or -100, by convention the label of samples to ignore, occurs together with classes 0 to k-1"
     values = np.unique(labels) if labels.dtype.kind=='i' and labels.ndim==1 else [0]
@@ -366,7 +366,7 @@ def warn_ignored(
 # %% ../nbs/04_data.ipynb #efed8a4a
 def stratified_subset(
     data:Any, # Data set, `Samples`, or labels alone
-    n:int, # How many to draw; all if there are no more
+    n:int, # Number of samples to draw; if there are no more, all
     *,
     seed:int=0, # Random seed
 ) -> Subset|Samples|np.ndarray: # Of the same kind as `data`, in the original order; for labels, the positions drawn

@@ -1,4 +1,4 @@
-"""Outputs of a large data set in shards, and models on the workers of torchrun, Dask or Ray
+"""Split a large data set into shards, or distribute models over the workers of Dask or Ray
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/distributed.html.md"""
 
@@ -41,7 +41,7 @@ def merge(
 def torchrun_outputs(
     model:Any, # As in `outputs`
     data:Any, # As in `outputs`; the same in all processes
-    **options:Any, # Of `outputs`
+    **options:Any, # Options of `outputs`
 ) -> Outputs: # For all samples, in every process
     """Outputs of a model in all processes of `torch.distributed`, each of which runs one shard
 
@@ -60,7 +60,7 @@ def torchrun_outputs(
 class RayExecutor(Executor):
     "The workers of Ray as an executor"
     def __init__(self,
-        **options:Any, # Of `ray.remote`, such as `num_gpus=1`
+        **options:Any, # Options of `ray.remote`, such as `num_gpus=1`
     ): self.options = dict(max_retries=0)|options
 
     def submit(self, f, /, *args, **kwargs) -> Future:

@@ -1,4 +1,4 @@
-"""Find the head of a model, and the features and logits of a batch
+"""Find the head of a model, and compute the features and logits of a batch
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/features.html.md"""
 
@@ -18,7 +18,7 @@ from .arrays import one_of
 
 # %% ../nbs/06_features.ipynb #97c4bcab
 def call(
-    model:nn.Module, # Of any library
+    model:nn.Module, # Model of any library
     batch:tuple, # `(x, y)`; `x` is a tensor, or a dictionary of arguments
 ) -> Any: # What the model returns
     "A forward pass without the labels"
@@ -83,7 +83,7 @@ class Head(NamedTuple):
     name:str # In `model.named_modules()`
     module:nn.Module # Its input is the features
     how:str # How its output becomes the output of the model
-    call:int # Which of its calls in a pass
+    call:int # Number of its call in a pass
 
 # %% ../nbs/06_features.ipynb #c375a710
 _fields = 'logits','image_embeds','text_embeds','sentence_embedding','pooler_output','last_hidden_state'
@@ -127,7 +127,7 @@ class Reader:
         layer:str|list[str]|None=None, # Module whose input is the features, or several; `None`: see the rule above
         features:str|None=None, # 'head', 'output', or a field that the model returns; `None`: see the rule above
         pooling:str|None=None, # One of `poolings`; `None`: the token that the head reads, or the mean
-        forward:Callable|None=None, # `forward(model, batch)` returns logits, or a dictionary of `logits` and `features`
+        forward:Callable|None=None, # Function `forward(model, batch)` that returns logits, or a dictionary of `logits` and `features`
     ):
         if pooling is not None: one_of(pooling, 'pooling', poolings)
         if layer is not None and features is not None:

@@ -1,4 +1,4 @@
-"""timm, Hugging Face, torchvision, open_clip, sentence-transformers and your own networks, each with its preprocessing
+"""Load models from timm, Hugging Face, torchvision, open_clip and sentence-transformers, or your own networks, with their preprocessing
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/models.html.md"""
 
@@ -32,8 +32,8 @@ from .arrays import one_of, whole
 def image_transform(
     size:int, # Pixels of a side
     *,
-    mean:Sequence[float]=(), # Of each channel, in [0, 1]; empty: images stay in [0, 1]
-    std:Sequence[float]=(), # Of each channel
+    mean:Sequence[float]=(), # Mean of each channel, in [0, 1]; empty: images stay in [0, 1]
+    std:Sequence[float]=(), # Standard deviation of each channel
 ) -> Callable: # From a `PIL.Image` to a tensor `[c, size, size]`
     "Resize the shorter side, crop the centre, and normalise; one mean makes the image grey"
     from torchvision.transforms import v2
@@ -51,12 +51,12 @@ libraries = {'torchvision': 'torchvision', 'timm': 'timm', 'hf': 'transformers',
 class Name(NamedTuple):
     "Parts of the name of a model"
     library:str # One of `libraries`, or `''` for your own module
-    name:str # In the library, or `module:function`
+    name:str # Name in the library, or `module:function`
     weights:str='' # File, or weights of torchvision
     options:dict[str,Any]={} # `size`, `mean`, `std`
 
 def parse_name(
-    name:str, # Such as `'timm:resnet50'`; without a library: torchvision
+    name:str, # Name, such as `'timm:resnet50'`; without a library: torchvision
 ) -> Name: # Nothing is imported or read
     "The parts of a model name; raises `ValueError` if the name is not valid, or the library is not installed"
     where,_,query = name.partition('?')
@@ -169,8 +169,8 @@ def _hugging_face(name, weights, pretrained):
 class Texts:
     "Texts, or pairs of texts, as a batch of a Hugging Face model: padded, and cut to the longest input of the model"
     def __init__(self,
-        tokenizer:Any, # Of the model
-        model:nn.Module, # Of Hugging Face
+        tokenizer:Any, # Tokenizer of the model
+        model:nn.Module, # Model of Hugging Face
     ):
         self.tokenizer,config = tokenizer,model.config
         if len(set(tokenizer.get_vocab()).difference(tokenizer.all_special_tokens))<2: # transformers 5 without a file
@@ -288,8 +288,8 @@ def short_names(
 def _plain(name): return re.sub(r'[\s_-]+', ' ', str(name)).strip().casefold()
 
 def match_classes(
-    names:Iterable[Any], # Of classes of the data
-    classes:Sequence[str], # Of the outputs of a model, synonyms separated by commas
+    names:Iterable[Any], # Names of the classes of the data
+    classes:Sequence[str], # Names of the outputs of a model, with synonyms separated by commas
 ) -> list[int|None]: # Number of the output of each class; `None` if no output or several have this name
     """The output of a model for each class of the data, by name
 

@@ -1,4 +1,4 @@
-"""Counts, means and scatter of labelled features; moments of two parts add up
+"""Counts, means and scatter of labelled features, which can be added over parts of the data
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/moments.html.md"""
 
@@ -65,7 +65,7 @@ class Moments:
         return cls(len(x), shift+e, central[0], counts, sums+weight[:,None]*shift, *central[1:], classes, d)
 
     def __add__(self, other):
-        "Moments of the samples of both"
+        "Moments of the samples of both parts"
         if len(self.mean)!=len(other.mean):
             raise ValueError(f'both must have the same number of features, got {len(self.mean)} and {len(other.mean)}')
         classes = [*self.classes, *(k for k in other.classes if k not in self.classes)]

@@ -48,10 +48,10 @@ class Outputs:
     features:Any=None # Input of the head, shape `[n, d]`
     logits:Any=None # Shape `[n, c]` for `c` source classes
     probs:Any=None # Softmax of `logits`, unless given, shape `[n, c]`
-    labels:Any=None # Of the target task, shape `[n]`
-    name:str='' # Of the model, in tables and plots
+    labels:Any=None # Labels of the target task, shape `[n]`
+    name:str='' # Name of the model in tables and plots
     taken:str='' # Description of the features
-    source:Any=None # `Outputs` of the same model for its source data, for scores that compare the two
+    source:Any=None # `Outputs` of the same model for its source data, for scores that compare source and target
 
     def __post_init__(self):
         for k,v in self.arrays().items(): setattr(self, k, as_numpy(v))
@@ -117,7 +117,7 @@ class Outputs:
 @contextmanager
 def frozen(
     model:nn.Module, # For a compiled model, the original module is run, because hooks work on its layers
-    device:Any=None, # Where it runs; `None`: where it is
+    device:Any=None, # Device to run on; `None`: the device of the model
 ) -> Iterator[nn.Module]: # In evaluation mode, without gradients
     "A model in evaluation mode; its mode and device are restored. Raises `ValueError` if it has no weights"
     if not isinstance(model, nn.Module):
@@ -192,8 +192,8 @@ def forward(
     data:Any, # Labelled or unlabelled data in any format of `Samples.of`
     *,
     views:Sequence[Callable|None]=(None,), # Functions from images to images; `None`: the images as they are
-    need_logits:bool=True, # Whether a model without a head is an error
-    dtype:torch.dtype|None=None, # Of logits and probabilities; `None`: as the model, at least `float32`
+    need_logits:bool=True, # Raise an error if the model has no head
+    dtype:torch.dtype|None=None, # Type of logits and probabilities; `None`: the type of the model, at least `float32`
     name:str='samples', # Name of the data in error messages
     **options:Any, # `layer`, `forward`, `device`, `batch_size`, `workers`, `progress`, `desc`, as in `outputs`
 ) -> Iterator[Look]: # One per view of a batch
@@ -238,11 +238,11 @@ def outputs(
     features:str|None=None, # 'head', 'output', or a field that the model returns; `None`: see `Reader`
     pooling:str|None=None, # How tokens become one row: 'mean', 'cls', 'last', 'max'
     forward:Callable|None=None, # `forward(model, (x, y))` returns logits, or a dictionary of `logits` and `features`
-    device:Any=None, # Where to run; `None`: where the model is
+    device:Any=None, # Device to run on; `None`: the device of the model
     batch_size:int=64, # Samples per batch; a loader uses its own size
     workers:int=0, # Processes that load and transform samples
     autocast:str|None=None, # 'bfloat16' or 'float16': run in mixed precision
-    shard:int|None=None, # Which of `of` consecutive parts of the data
+    shard:int|None=None, # Number of the part to run, of `of` consecutive parts of the data, from 0
     of:int|None=None, # Number of parts
     progress:bool=True, # Show a progress bar
     desc:str='', # Name of the model, for the progress bar and tables

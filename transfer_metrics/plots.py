@@ -1,4 +1,4 @@
-"""Axes, colours and labels of all figures
+"""Axes, colours and labels for all figures
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/plots.html.md"""
 
@@ -19,7 +19,7 @@ markers = 'o','s','^','D','v','P','X','*','<','>'
 meaning = dict(transfer='#1f77b4', base='#d95f02', gain='#1b9e77', loss='#b5423a') # colours with a fixed meaning
 
 def axes(
-    ax:Any=None, # Axes of the caller
+    ax:Any=None, # Axes of the caller; `None`: a new figure
     *,
     figsize:tuple[float,float]=(5.6,3.6), # Size of a new figure, in inches
     **subplots:Any, # Options of `plt.subplots`
@@ -43,7 +43,7 @@ def color_of(
 
 def label_of(
     metric:str|Callable, # Metric, by name or as a function; other names are returned unchanged
-    text:str='', # Instead of the name, such as 'leep + H(Y)'
+    text:str='', # Text instead of the name, such as 'leep + H(Y)'
 ) -> str: # Such as 'leep (nats)'
     "Name and unit of a metric"
     try: m,_ = resolve(metric)

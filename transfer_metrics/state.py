@@ -1,4 +1,4 @@
-"""Scores for samples in batches, in several processes, or in a training loop
+"""Compute scores from batches, in several processes, or in a training loop
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/state.html.md"""
 
@@ -58,8 +58,8 @@ class State:
         return self
 
     def __add__(self,
-        other:'State', # Of the same metric and options
-    ) -> 'State': # Of the samples of both
+        other:'State', # State with the same metric and options
+    ) -> 'State': # State of the samples of both
         "Merge two states"
         if (self.metric,self.args,self.linear)!=(other.metric,other.args,other.linear):
             raise ValueError(f'both states must be of the same metric, got {self.metric.name} and {other.metric.name}')
@@ -86,7 +86,7 @@ def streamed(
     progress:bool=True, # Show a progress bar
     **options:Any, # Options of the metric, and data that do not come in batches
 ) -> float: # The value of the metric for all samples
-    """A metric of samples that come in batches
+    """Compute a metric from batches of samples
 
     Raises `ValueError` if the metric is computed from learning curves, or a batch lacks arrays that it needs.
 

@@ -119,7 +119,7 @@ def resample(
     n_boot:int|None=20_000, # Number of resamples; 0: no interval; `None`: 20,000 to 100,000, more for fewer units
     coverage:float=.95, # Nominal coverage
     interval:str='percentile', # `'percentile'` or `'expanded'`
-    seed:int=0, # Of the resamples
+    seed:int=0, # Seed of the resamples
     least:int=5, # With fewer units in a group, there is no interval
     at_once:int|None=None, # Resamples per call of `f`; `None`: as many as fit into the cache
     progress:bool=False, # Show a progress bar
@@ -181,7 +181,7 @@ def bootstrap_interval(
     *arrays:ArrayLike, # One row per unit, shape `[m]` or `[m, ...]`
     n_boot:int=20_000, # Number of resamples; 0: no interval
     coverage:float=.95, # Nominal coverage
-    seed:int=0, # Of the resamples
+    seed:int=0, # Seed of the resamples
     interval:str='expanded', # `'percentile'` or `'expanded'`
     vectorized:bool=False, # Whether `f` takes all resamples at once, arrays `[b, m, ...]`, and returns `[b]`
 ) -> Estimate: # `f` of the arrays, with its interval
@@ -297,7 +297,7 @@ def of_draws(
     scores:np.ndarray, # One score per model, higher is better, shape `[m]`
     accuracy:np.ndarray, # One accuracy per model, shape `[m]`
     *,
-    rank:str='both', # Of weighted tau: rank by `'x'` (score), `'y'` (accuracy), or the mean of `'both'`
+    rank:str='both', # Weights of weighted tau: rank by `'x'` (score), `'y'` (accuracy), or the mean of `'both'`
 ) -> Callable: # Counts `[b, m]` to the statistic of each draw, shape `[b]`
     "A statistic as a function of how often each model is drawn"
     name,_,k = statistic.partition('@')
@@ -324,7 +324,7 @@ def estimate(
     rank:str='both', # As in `of_draws`
     n_boot:int|None=None, # As in `resample`
     coverage:float=.95, # Nominal coverage of the interval
-    seed:int=0, # Of the resamples
+    seed:int=0, # Seed of the resamples
     interval:str|None=None, # As in `resample`; `None`: `'expanded'` for Pearson, else `'percentile'`
 ) -> Estimate: # The statistic, with its interval over models
     """How well scores predict accuracies, with an interval
@@ -348,8 +348,8 @@ def all_statistics(
     scores:ArrayLike, # One score per model, higher is better, may be infinite, shape `[m]`
     accuracy:ArrayLike, # One accuracy per model, not negative and not all 0, shape `[m]`
     *,
-    ks:Iterable[int]=(1,3), # Of regret, relative accuracy and recall
-    **options:Any, # Of `estimate`
+    ks:Iterable[int]=(1,3), # Values of `k` in regret, relative accuracy and recall
+    **options:Any, # Options of `estimate`
 ) -> dict[str,Estimate]: # By name: four correlations, then `'regret@1'`, `'relative_top@1'`, `'recall@1'` for each `k`
     "All statistics of `estimate`"
     names = [*_correlations, *(f'{name}@{whole(k, "k", 1)}' for k in ks for name in _picks)]
@@ -385,7 +385,7 @@ def weighted_kendall(
     *,
     rank:str='both', # Rank by `'x'` (score), `'y'` (accuracy), or the mean of `'both'`
 ) -> float: # In [-1, 1]; NaN if one of them is constant
-    "Weighted tau with additive hyperbolic weights"
+    "Kendall's tau with additive hyperbolic weights, which count the top of the ranking more"
     return _point('weighted_kendall', scores, accuracy, rank=rank)
 
 def regret_at_k(
@@ -437,7 +437,7 @@ def linear_fit(
     *,
     n_boot:int|None=None, # As in `resample`
     coverage:float=.95, # Nominal coverage of the intervals
-    seed:int=0, # Of the resamples
+    seed:int=0, # Seed of the resamples
     interval:str='expanded', # As in `resample`
 ) -> LinearFit: # Slope, intercept and $R^2$ with intervals
     "Least-squares line through (score, accuracy)"
@@ -460,7 +460,7 @@ def stability(
     *,
     n_boot:int|None=None, # As in `resample`
     coverage:float=.95, # Nominal coverage of the interval
-    seed:int=0, # Of the resamples
+    seed:int=0, # Seed of the resamples
     interval:str='percentile', # As in `resample`
 ) -> Estimate: # In [-1/(s-1), 1]; 1 if all set-ups give the same ranking
     "Mean Kendall tau-b of the rankings of two set-ups"

@@ -1,4 +1,4 @@
-"""Results and arrays that survive an interruption: results by key, atomic files, and digests
+"""Results and arrays that survive an interruption: results by key, atomic writes, and digests
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/store.html.md"""
 
@@ -27,7 +27,7 @@ from . import __version__
 
 # %% ../nbs/09_store.ipynb #fbeb260c
 def _runs(pid):
-    "Whether a process of this machine is running"
+    "Whether a process with this id is running on this machine"
     try: os.kill(pid, 0)
     except ProcessLookupError: return False
     except OSError: return True
@@ -89,14 +89,14 @@ class Rows:
     def __contains__(self, key): return key in self._rows
 
     def get(self,
-        key:str, # As from `key_of`
+        key:str, # Key, such as from `key_of`
         default:Any=None, # Returned if there is no such row
     ) -> Any: # The row passed to `put`, as JSON returns it
         "The result with a key"
         return self._rows.get(key, default)
 
     def put(self,
-        key:str, # As from `key_of`
+        key:str, # Key, such as from `key_of`
         row:Any, # Numbers, texts, and lists or dictionaries of these
     ) -> None:
         "Add a result, or replace it"

@@ -1,4 +1,4 @@
-"""How much data does transfer save? Two learning curves from a table
+"""How much data does transfer save? From a table with two learning curves
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/cli/curves.html.md"""
 
@@ -31,12 +31,12 @@ def curves(report,
     direction:Annotated[str, option('max: higher is better; min: lower is better, as for losses', 'Reading',
                                     show_default=True)]='max',
     start:Annotated[str, option('Size at which the first level counts as reached: zero, or first (the smallest size)', 'Reading', show_default=True)]='zero',
-    n_boot:Annotated[int, option('Bootstrap resamples', 'Reading', min=0, show_default=True)]=10_000,
+    n_boot:Annotated[int, option('Number of bootstrap resamples', 'Reading', min=0, show_default=True)]=10_000,
     coverage:Annotated[float, option('Nominal coverage of the intervals', 'Reading', show_default=True)]=.95,
     reach:Annotated[Optional[float], option('Performance to reach: how many samples does it take, beyond the curves if need be?', 'Reading')]=None,
     best:Annotated[Optional[float], option('Best possible performance, for --reach; 1, or 0 if lower is better', 'Reading')]=None,
     seed:Seed=0):
-    "How much data transfer saves, from two learning curves. Without a table: an example with noisy digits."
+    "Compute how much data transfer saves, from two learning curves. Without a table, it runs an example on digits."
     from transfer_metrics.learning_curves.compare import compare_curves, plot_transfer, read_curves
     if base is None:
         from transfer_metrics.datasets.published import digits_curves
@@ -47,7 +47,7 @@ def curves(report,
     found = compare_curves(*pair, coverage=coverage, n_boot=n_boot, seed=seed, progress=report.progress)
     table = found.table.set_index('metric')
     report.results(found.table)
-    report.table('What transfer gives', table[['value','lo','hi','unit']])
+    report.table('Effect of transfer', table[['value','lo','hi','unit']])
     report.say(found.summary(), 'bold')
     report.figure(lambda: plot_transfer(found))
     if reach is not None:

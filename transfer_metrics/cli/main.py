@@ -42,7 +42,8 @@ Images = Annotated[Optional[str], option('Labelled images: a folder with one fol
 Texts = Annotated[Optional[str], option('Labelled texts: .csv, .tsv, .jsonl or .parquet', 'Samples')]
 Columns = Annotated[Optional[str], option('Columns of the table of texts: TEXT,LABEL', 'Samples')]
 Features = Annotated[Optional[str],
-                     option('Files with features [n, d], one per model, separated by commas (FILE or NAME=FILE); needs --labels', 'Samples')]
+                     option('Files with features [n, d], one per model, separated by commas (FILE or NAME=FILE); '
+                            'labels in a column called label, or --labels', 'Samples')]
 Outputs = Annotated[Optional[str],
                     option('Saved outputs of models: files or folders separated by commas, or a folder of them',
                            'Samples')]

@@ -18,7 +18,7 @@ from .main import (BatchSize, Columns, Device, Features, Images, Labels, Layer, 
 _label_columns = 'label','labels','y','class','target'
 
 def _table(path, labels):
-    "A table, whose first row may be names; the row numbers that pandas writes are left out"
+    "A table, whose first row may be column names; the row numbers that pandas writes are left out"
     import pandas as pd
     kind = path.suffix.lower()
     if kind=='.parquet': return pd.read_parquet(path)
@@ -35,7 +35,7 @@ def _table(path, labels):
 def read_array(
     path:str|Path, # .npy, .npz, .csv, .tsv, .parquet or .txt file
     labels:bool=False, # Read labels instead of numbers
-    needed:bool=True, # The last column of a table without a column of a usual name is the labels; `False`: it has none
+    needed:bool=True, # Without a column called label (or similar), the last column has the labels; `False`: there are none
 ) -> Any: # Array `[n, d]`, without a column of labels; labels `[n]`; or `None` if there are none
     "Numbers or labels in a file"
     import numpy as np
@@ -126,7 +126,8 @@ def read_models(
 
 # %% ../../nbs/cli/03_rank.ipynb #0e37b307
 Probs = Annotated[Optional[str],
-                  option('Files with probabilities [n, classes] of the source task, one per model; a column called label, or --labels',
+                  option('Files with probabilities [n, classes] of the source task, one per model; '
+                         'labels in a column called label, or --labels',
                          'Samples')]
 
 @command('rank', 'rank --images photos --models timm:resnet18,hf:facebook/dinov2-small --store results',
@@ -136,12 +137,12 @@ def rank(report,
     images:Images=None, texts:Texts=None, columns:Columns=None, limit:Limit=0,
     outputs:Outputs=None, features:Features=None, probs:Probs=None, labels:Labels=None,
     metrics:Annotated[Optional[str],
-                      option('Scores separated by commas, or all; a linear probe and five scores by default',
+                      option('Scores separated by commas, or all. Default: linear_probe, knn, leep, nce, logme, h_score',
                              'Scores')]=None,
     device:Device=None, batch_size:BatchSize=64,
     workers:Annotated[int, option('Processes that load images', 'Running', min=0)]=0,
     store:Store=None, seed:Seed=0):
-    "Rank pretrained models for labelled data. Without models: small networks on digits, from the package."
+    "Rank pretrained models for labelled data. Without models, it ranks small networks of this package on digits."
     from transfer_metrics.model_selection.ranking import plot_ranking, rank, summary
     from transfer_metrics.model_selection.scoring import score_models
     options = dict(layer=layer, pooling=pooling, device=device, batch_size=batch_size, workers=workers)

@@ -183,6 +183,6 @@ def digits_source(
     *,
     batch_size:int=256, # Images per batch
 ) -> DataLoader: # Training images of its source task and their labels, in a fixed order
-    "The data on which a model of `digits_zoo` was trained, for scores that need them"
+    "The data on which a model of `digits_zoo` was trained, for scores that need source data"
     x,y,*_ = digits_source_task(name)
     return DataLoader(TensorDataset(x.float(), y), batch_size)

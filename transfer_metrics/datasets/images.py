@@ -1,4 +1,4 @@
-"""torchvision data sets by name, and images in NumPy files
+"""Load torchvision data sets by name, and images from NumPy files
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/datasets/images.html.md"""
 
@@ -21,9 +21,9 @@ from ..data import as_images
 def load_dataset(
     name:str, # Class in `torchvision.datasets`, such as `CIFAR10` or `Flowers102`, in any case
     *,
-    root:str|Path='data', # Folder where the data is, or is downloaded to
+    root:str|Path='data', # Folder that holds the data, or to which it is downloaded
     split:str='test', # Split of torchvision: 'train' or 'test', for some data sets 'val' and others
-    transform:Callable|None=None, # From an image to a tensor; `None`: return images, which the model transforms
+    transform:Callable|None=None, # Function from an image to a tensor; `None`: return images, which the model transforms
     download:bool=True, # Download files that are missing in `root`
 ) -> Dataset: # Of `(image, class)`
     """A torchvision data set by name

@@ -42,7 +42,7 @@ class CifarResNet(nn.Module):
         depth:int=20, # Layers with weights: 20, 32, 44, 56, 110, any `6n+2`
         *,
         classes:int=10, # Number of classes
-        channels:int=3, # Of the images
+        channels:int=3, # Number of channels of the images
     ):
         super().__init__()
         if depth<8 or (depth-2)%6: raise ValueError(f'`depth` must be 6n+2, such as 20, 32, 44, 56 or 110, got {depth}')
@@ -67,8 +67,8 @@ class Normalise(nn.Module):
 
     def __init__(self,
         *,
-        mean:Sequence[float]=(.485,.456,.406), # Of each channel; by default of ImageNet
-        std:Sequence[float]=(.229,.224,.225), # Of each channel
+        mean:Sequence[float]=(.485,.456,.406), # Mean of each channel; by default, of ImageNet
+        std:Sequence[float]=(.229,.224,.225), # Standard deviation of each channel
     ):
         super().__init__()
         for k,v in dict(mean=mean, std=std).items():
@@ -98,7 +98,7 @@ def cifar_resnet(
 def small_cnn(
     classes:int, # Number of classes
     *,
-    channels:int=3, # Of the images
+    channels:int=3, # Channels of the images
     width:int=32, # Channels after the first convolution, doubled twice
 ) -> nn.Sequential: # Classifier of images `[n, channels, h, w]` with at least 8 pixels a side
     "A convolutional network with three layers and `4*width` features"
@@ -111,7 +111,7 @@ def small_cnn(
     return nn.Sequential(OrderedDict(body=body, pool=nn.AdaptiveAvgPool2d(1), flat=nn.Flatten(), head=head))
 
 def draw_weights(
-    model:nn.Module, # With linear and convolutional layers; its parameters are overwritten
+    model:nn.Module, # Model with linear and convolutional layers; its parameters are overwritten
     generator:torch.Generator, # Draws layer by layer, weights before biases
 ) -> nn.Module: # `model`
     "Weights and biases uniform in $\\pm 1/\\sqrt{k}$ for `k` inputs, the default of torch"

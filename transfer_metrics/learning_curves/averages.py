@@ -1,4 +1,4 @@
-"""The exact mean of a ratio of two straight lines, and of two curves cut at their corners
+"""The exact mean of a ratio of two linear functions, applied piece by piece to two learning curves
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/learning_curves/averages.html.md"""
 
@@ -51,7 +51,7 @@ def mean_ratio(
 
 # %% ../../nbs/learning_curves/05_averages.ipynb #66eea04d
 def mean_log(
-    n:tuple[np.ndarray,np.ndarray], # Numbers at the beginning and at the end of each piece, linear in between
+    n:tuple[np.ndarray,np.ndarray], # Values at the beginning and at the end of each piece, linear in between
 ) -> np.ndarray: # Mean of the logarithm along each piece
     """Mean of the logarithm of a linear function
 

@@ -1,4 +1,4 @@
-"""Intervals for the difference between two curves, by resampling runs or test items (Efron 1979; Hesterberg 2015)
+"""Intervals for metrics of two curves, by resampling runs or test items (Efron 1979; Hesterberg 2015)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/learning_curves/bootstrap.html.md"""
 
@@ -28,18 +28,18 @@ def _scores(items, curve, name):
 
 def bootstrap(
     metric:Any, # Name of a metric or function of `(base, transfer)`, or several: a list or `{name: function}`
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
     *,
-    resample:str='runs', # What a new experiment would draw again: 'runs', test 'items', or 'both'
-    items:tuple[ArrayLike,ArrayLike]|None=None, # Scores of the test items of both, `[r, k, m]` or `[k, m]`, mean `perf`
-    paired:bool|None=None, # Whether both sides are drawn together; `None`: if their runs have the same names
+    resample:str='runs', # What a new experiment would draw again: the 'runs', the test 'items', or 'both'
+    items:tuple[ArrayLike,ArrayLike]|None=None, # Scores of the test items of both curves, `[r, k, m]` or `[k, m]`; their mean is `perf`
+    paired:bool|None=None, # Whether runs (items) of both curves are drawn together; `None`: if their names (numbers) are the same
     interval:str='expanded', # 'expanded' (wider for few units) or 'percentile'
     n_boot:int=10_000, # Number of resamples; 0: no interval
     coverage:float=.95, # Nominal coverage
-    seed:int=0, # Of the resamples
+    seed:int=0, # Seed of the resamples
     progress:bool=True, # Show a progress bar if it takes more than two seconds
-) -> Estimate|dict[str,Estimate]: # Value of the mean curves, interval, shares of infinite resamples; of several by name
+) -> Estimate|dict[str,Estimate]: # Value of the mean curves, interval, and `p_inf`; several metrics by name
     """Bootstrap interval of metrics of two learning curves ([Hesterberg 2015](https://arxiv.org/abs/1411.5279))
 
     Raises `ValueError` if there are fewer than two units to resample, or `items` do not match the curves.

@@ -1,4 +1,4 @@
-"""How much data does transfer save? From a table of results to a summary
+"""How much data does transfer save? From a table of results to a summary with intervals
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/learning_curves/compare.html.md"""
 
@@ -94,8 +94,8 @@ _untrained = ('scratch','from scratch','base','baseline','random','random init',
 def read_curves(
     table:Any, # A .csv, .tsv, .parquet or .xlsx file, or a DataFrame; or two of them, without and with transfer
     *,
-    n:str='n', # Column of training sizes; not needed if the headings are the sizes
-    perf:Any='perf', # Column of performance; two, without and with transfer, or patterns that match one column per run
+    n:str='n', # Column of training sizes; not needed if the column names are the sizes
+    perf:Any='perf', # Column of performance; or two, without and with transfer; or two patterns that match one column per run
     run:str|None=None, # Column that names the runs; `None`: 'run' or 'seed' if there is one
     by:str|None=None, # Column that distinguishes training without transfer from training with it
     keep:Any=None, # Two values of `by`, without and with transfer; `None`: the only two
@@ -132,19 +132,19 @@ def read_curves(
 
 # %% ../../nbs/learning_curves/08_compare.ipynb #f5b485b2
 def missed_by_transfer(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
 ) -> float|np.ndarray: # In the unit of the performance, lower is better; of many curves an array
-    "Length of the levels that `base` reaches and `transfer` never does"
+    "Length of the levels that `base` reaches and `transfer` never reaches"
     sides = Sides(base=base, transfer=transfer)
     b,t = sides
     return sides.value(np.maximum(b.best[:,-1]-t.best[:,-1], 0))
 
 def missed_by_base(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
 ) -> float|np.ndarray: # In the unit of the performance, higher is better; of many curves an array
-    "Length of the levels that `transfer` reaches and `base` never does"
+    "Length of the levels that `transfer` reaches and `base` never reaches"
     return missed_by_transfer(transfer, base)
 
 def _reason(name, value, base, transfer):
@@ -205,15 +205,14 @@ class Comparison:
         if high-low>width:
             share,lo,hi = f'between {low:.0f} % and {high:.0f} %',low,high
             end = f': nothing was measured below n = {max(self.base.n[0], self.transfer.n[0]):,.10g}'
-            more = [f"It is {by_start['zero']:.0f} % if the first measured level counts as reached with n = 0 "
-                    f"(start='zero'), {by_start['first']:.0f} % if with the smallest size (start='first')."]
+            more = [f"It is {by_start['zero']:.0f} % if the first measured level needs no data (start='zero').",
+                    f"It is {by_start['first']:.0f} % if this level needs the smallest size (start='first')."]
         if f is average_symmetric_reduction:
             more.append(f'This is the symmetric reduction; the relative reduction is minus infinity, '
                         f'because {relative.reason}.')
         elif relative.p_neg_inf:
-            more.append(f'In {100*relative.p_neg_inf:.2g} % of the resamples transfer misses a level of the base, '
-                        'and the reduction is minus infinity.')
-        return [f'It is open whether transfer saves data: {share}{end}.' if lo<=0<=hi else
+            more.append(f'In {100*relative.p_neg_inf:.2g} % of the resamples the relative reduction is minus infinity.')
+        return [f'It is not clear whether transfer saves data: {share}{end}.' if lo<=0<=hi else
                 f'Transfer saves {share} of the data{end}.' if lo>0 else
                 f'Transfer costs data: the saving is {share}{end}.', *more]
 
@@ -229,13 +228,13 @@ class Comparison:
             lines.append(f'At the {where} size (n = {sizes}), transfer is {gain}.')
         h,missed = rows.loc['handicap'],rows.loc['missed_by_transfer']
         if np.isinf(h.value):
-            lines.append('Training without transfer never reaches the level at which transfer starts.')
+            lines.append('Without transfer, training never reaches the level at which transfer starts.')
         elif h.value:
-            lines.append(f'Training without transfer needs n = {h.value:,.0f}{_interval(h.lo, h.hi, ",.0f")} to reach '
-                         'the level at which transfer starts.')
+            needed = f'n = {h.value:,.0f}{_interval(h.lo, h.hi, ",.0f")}'
+            lines.append(f'Without transfer, it takes {needed} to match the start of transfer.')
         if missed.value:
-            lines.append(f'Transfer does not reach the last {missed.value:.3g}{_interval(missed.lo, missed.hi)} of the '
-                         'performance.')
+            lines.append('The best level of transfer is worse than the best level without it, by '
+                         f'{missed.value:.3g}{_interval(missed.lo, missed.hi)}.')
         for k,c in ('Without',self.base),('With',self.transfer):
             lines.append(f'{k} transfer: {c.name}{", "*bool(c.name)}{len(c.runs)} run{"s"*(len(c.runs)>1)}, '
                          f'n = {c.n[0]:,.10g} to {c.n[-1]:,.10g}{"; "*bool(c.note)}{c.note}.')
@@ -245,15 +244,15 @@ class Comparison:
     def _repr_html_(self): return self.table.to_html()
 
 def compare_curves(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
     *,
     coverage:float=.95, # Nominal coverage of the intervals
     **options:Any, # `resample`, `items`, `paired`, `interval`, `n_boot`, `seed`, `progress` of `bootstrap`
 ) -> Comparison: # `.summary()` returns sentences, `.table` has all metrics
     """All metrics of two learning curves with bootstrap intervals from the same resamples
 
-    Of all metrics higher is better, of `missed_by_transfer` lower. With a single run there are no intervals.
+    Higher is better for all metrics except `missed_by_transfer`. With a single run there are no intervals.
 
     Raises `ValueError` if the curves differ in `direction` or `start`.
 
@@ -262,7 +261,7 @@ def compare_curves(
     Transfer saves 72 % of the data.
     At the first size (n = 0), transfer is better by 0.15.
     At the last size (n = 60), transfer is better by 0.1.
-    Training without transfer needs n = 10 to reach the level at which transfer starts.
+    Without transfer, it takes n = 10 to match the start of transfer.
     Without transfer: 1 run, n = 0 to 60.
     With transfer: 1 run, n = 0 to 60.
     There are no intervals, because one of the curves has a single run.
@@ -279,7 +278,8 @@ def compare_curves(
     if what=='items' or min(len(base.runs), len(transfer.runs))>1:
         values = bootstrap(fs, base, transfer, coverage=coverage, **options)
         paired = what=='runs' and bool(options.get('paired', base.run_names==transfer.run_names))
-        text = f'Intervals ({100*coverage:g} %) resample {what.replace("both", "runs and items")}{", in pairs"*paired}.'
+        what = what.replace('both', 'runs and items')
+        text = f'The {100*coverage:g} % intervals are from a bootstrap over {"paired "*paired}{what}.'
     else:
         values = {k: Estimate(float(f(base, transfer))) for k,f in fs.items()}
         text = 'There are no intervals, because one of the curves has a single run.'
@@ -295,13 +295,13 @@ def compare_curves(
 
 # %% ../../nbs/learning_curves/08_compare.ipynb #c19d53b8
 def plot_transfer(
-    base:Curve|Comparison, # Without transfer; or the result of `compare_curves`
-    transfer:Curve|None=None, # With transfer
+    base:Curve|Comparison, # Curve without transfer, or the result of `compare_curves`
+    transfer:Curve|None=None, # Curve with transfer
     *,
-    ax:Any=None, # Axes for the curves alone; `None`: a new figure, with the relative reduction next to them
-    coverage:float=.95, # Of the pointwise bands, if there are two runs or more
+    ax:Any=None, # Axes for the curves only; `None`: a new figure, with the relative reduction next to the curves
+    coverage:float=.95, # Coverage of the pointwise bands, which need two runs or more
 ) -> Any: # The axes of the curves
-    "Plot two curves, the metrics that are lengths between them, and the relative reduction at each level"
+    "Plot two curves with their jumpstart, handicap and asymptotic advantage, and the relative reduction at each level"
     if isinstance(base, Comparison): base,transfer = base.base,base.transfer
     sides = Sides(base=base, transfer=transfer)
     ax,beside = (ax,None) if ax is not None else axes(figsize=(6.2,3.8), ncols=2, sharey=True, width_ratios=[2.4,1])

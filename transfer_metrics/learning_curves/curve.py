@@ -1,4 +1,4 @@
-"""Performance by training size, and the smallest size that reaches a level (Dietterich 2006)
+"""Performance as a function of the training size, and the smallest size that reaches a level (Dietterich 2006)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/learning_curves/curve.html.md"""
 
@@ -21,7 +21,7 @@ from ..stats import t_interval
 
 # %% ../../nbs/learning_curves/01_curve.ipynb #a0f520cb
 class Curve:
-    """A learning curve: the polygon through the measured points, or through their mean over runs
+    """A learning curve: straight lines between the measured points, or between their means over runs
 
     Raises `ValueError` if a size is negative, a number is infinite, or the shapes of `n` and `perf` do not match.
 
@@ -37,7 +37,7 @@ class Curve:
 
     def __init__(self,
         n:ArrayLike, # Training sizes, not negative, in any order, shape `[k]` (or one row per run, `[r, k]`)
-        perf:ArrayLike, # Performance, shape `[k]`, or one row per run, `[r, k]`; NaN is left out with a warning
+        perf:ArrayLike, # Performance, shape `[k]`, or one row per run, `[r, k]`; NaN are left out with a warning
         *,
         run:ArrayLike|None=None, # Name of the run of each point, shape `[k]`; `None`: each row of `perf` is a run
         direction:str='max', # 'max': higher is better; 'min': lower is better, as for a loss
@@ -162,7 +162,7 @@ class Curve:
 
 # %% ../../nbs/learning_curves/01_curve.ipynb #f48e3013
 class Side(NamedTuple):
-    "One curve, or many, for computing: higher is better, one row per curve"
+    "One curve, or many, prepared for computing: higher is better, one row per curve"
     n: np.ndarray # sizes, shape `[k]`
     q: np.ndarray # levels, shape `[r, k]`
     zero: float # $n$ of the levels at or below the first
@@ -179,10 +179,10 @@ class Side(NamedTuple):
         return np.maximum.accumulate(self.q, axis=1)
 
     def on_edge(self,
-        i:np.ndarray, # Edge: 0 is below the first level, `k` is never, shape `[r, m]`
-        *levels:np.ndarray, # Levels on these edges, shape `[r, m]` each
+        i:np.ndarray, # Number of the segment: 0 is below the first level, `k` is never, shape `[r, m]`
+        *levels:np.ndarray, # Levels on these segments, shape `[r, m]` each
     ) -> list[np.ndarray]: # For each of `levels`, in its shape
-        "$n$ at which the edges are at the levels"
+        "$n$ at which the segments are at the levels"
         rise = np.diff(self.q, axis=1)
         q0,dq = (np.take_along_axis(np.pad(o, ((0,0),(1,1)), constant_values=1), i, 1)
                  for o in (self.q[:,:-1], np.where(rise>0, rise, 1)))
@@ -202,12 +202,12 @@ def _end(q, asymptote):
     return q[:,-(1 if isinstance(asymptote, str) else asymptote):].mean(1, keepdims=True)
 
 class Sides:
-    """Curves of one computation, in one orientation and precision, with the same number of rows; iterates over `Side`s
+    """Curves prepared for one computation: higher is better, rounded, the same number of rows; iterates over `Side`s
 
     Raises `ValueError` if they differ in `direction` or `start`.
     """
     def __init__(self,
-        **curves:Curve, # By their names in error messages
+        **curves:Curve, # Curves by their names in error messages
     ):
         for k,c in curves.items():
             if not isinstance(c, Curve): raise ValueError(f'`{k}` must be a Curve(n, perf), got {type(c).__name__}')
@@ -239,7 +239,7 @@ class Sides:
     def value(self,
         v:np.ndarray, # One entry per row
     ) -> float|np.ndarray: # A float; of many curves an array, shape `[r]`
-        "A result as it is returned to the user"
+        "A result in the form that is returned to the user"
         v = v.reshape(-1)
         return v if self.many else float(v[0])
 
@@ -247,7 +247,7 @@ class Sides:
 def at_levels(
     f:Any, # Function of as many arrays as there are curves: their lexp
     p:ArrayLike, # Level or levels in the unit of the curves, any shape
-    **curves:Curve, # By their names in error messages
+    **curves:Curve, # Curves by their names in error messages
 ) -> ArrayLike: # In the shape and type of `p`; of many curves one row each
     "`f` of the sizes at which the curves reach the levels `p`"
     levels = as_tensor(p, 'p').double().cpu()
@@ -261,7 +261,7 @@ def lexp(
     curve:Curve, # Learning curve
     p:ArrayLike, # Level or levels of performance, in the unit of the curve, any shape
 ) -> ArrayLike: # $n$ in the shape and type of `p`; `inf` where never reached
-    """Smallest `n` at which the polygon reaches the level `p`, [Dietterich 2006](https://core.ac.uk/works/153926138)
+    """Smallest `n` at which the curve reaches the level `p`, [Dietterich 2006](https://core.ac.uk/works/153926138)
 
     >>> curve = Curve([0, 10, 20, 30], [.2, .5, .3, .8])
     >>> round(lexp(curve, .6), 6)
@@ -324,8 +324,8 @@ def fit_asymptote(
 def plot_curves(
     *,
     ax:Any=None, # Axes; `None`: of a new figure
-    coverage:float|None=None, # Of a pointwise band around the mean, if there are two runs or more; `None`: no band
-    **curves:Curve, # By their names in the legend; `base` and `transfer` have fixed colours
+    coverage:float|None=None, # Coverage of a pointwise band around the mean, which needs two runs or more; `None`: no band
+    **curves:Curve, # Curves by their names in the legend; `base` and `transfer` have fixed colours
 ) -> Any: # The axes
     "Plot learning curves"
     Sides(**curves)

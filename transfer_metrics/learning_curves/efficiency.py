@@ -1,4 +1,4 @@
-"""How many times fewer samples in the long run, and why Dietterich abandoned ratios of areas (2006)
+"""How many times fewer samples transfer needs in the long run, and why Dietterich abandoned ratios of areas (2006)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/learning_curves/efficiency.html.md"""
 
@@ -16,10 +16,10 @@ from .jumpstart import common_sizes, mean_performance
 
 # %% ../../nbs/learning_curves/06_efficiency.ipynb #d1c5fbab
 def statistical_efficiency(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
     *,
-    p_star:float, # The level that both approach, in the unit of the curves
+    p_star:float, # Level that both curves approach, in the unit of the curves
     last:int=3, # Number of points at the end of each curve that are used
 ) -> float: # How many times as many samples the base needs near `p_star`; above 1 transfer is better
     """Limit of the speedup as the level approaches `p_star`, if both curves end as power laws with one exponent
@@ -50,11 +50,11 @@ def statistical_efficiency(
     return math.exp((log_c[0]-log_c[1])/a)
 
 def regret_ratio(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
     *,
-    p_star:float|None=None, # The level from which regret is counted; `None`: the final level of `transfer`
-    upto:float=math.inf, # Largest size that counts
+    p_star:float|None=None, # Best possible level; `None`: the final level of `transfer`
+    upto:float=math.inf, # Largest size to include
 ) -> float: # Above 1 transfer is better; `inf` if transfer has no regret
     """Ratio of the areas between the curves and `p_star`, an older metric, for comparison only
 

@@ -21,10 +21,10 @@ _cost = 'milliseconds, once the curves are measured'
         question='How much better is transfer before any training?',
         avoid='the curves begin at different sizes')
 def jumpstart(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
 ) -> float|np.ndarray: # In the unit of the curves, positive if transfer is better; of many curves an array
-    """How much better transfer is at its first size than the base at its first
+    """How much better transfer is at its first size than the base is at its first size
 
     From [Dietterich 2006](https://core.ac.uk/works/153926138).
 
@@ -39,12 +39,12 @@ def jumpstart(
 
 @metric(unit='performance', range=(-math.inf, math.inf), source=_dietterich, cost=_cost,
         question='How much better is transfer at the end of training?',
-        avoid='the curves still rise, or differ by less than two runs do')
+        avoid='the curves still rise, or they differ by less than two runs of one curve do')
 def asymptotic_advantage(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
 ) -> float|np.ndarray: # In the unit of the curves, positive if transfer is better; of many curves an array
-    """How much better transfer is in the end, with the final level that `asymptote` of each curve defines
+    """How much better transfer is at the end; the option `asymptote` of each curve defines its final level
 
     From [Dietterich 2006](https://core.ac.uk/works/153926138).
 
@@ -61,8 +61,8 @@ def asymptotic_advantage(
         question='How many samples does the base need to reach the first level of transfer?',
         avoid='nothing was measured between n = 0 and this size; infinite if the base never gets there')
 def handicap(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
     *,
     signed:bool=False, # If transfer starts lower: minus the size it needs to reach the start of the base, instead of 0
 ) -> float|np.ndarray: # In the unit of `n`, in $[0, \infty]$ (signed: from $-\infty$), higher is better
@@ -82,12 +82,12 @@ def handicap(
 
 # %% ../../nbs/learning_curves/04_jumpstart.ipynb #66e88f15
 def mean_performance(
-    n:np.ndarray, # Sizes of the corners, ascending, shape `[k]`
+    n:np.ndarray, # Measured sizes, ascending, shape `[k]`
     perf:np.ndarray, # Performance there, shape `[..., k]`
     lo:float, # Smallest size
     hi:float, # Largest size
 ) -> np.ndarray: # Shape `[...]`
-    "Mean of polygons over the sizes from `lo` to `hi`"
+    "Mean of piecewise-linear curves over the sizes from `lo` to `hi`"
     x = np.unique(np.clip(n, lo, hi))
     at = np.array([np.interp(x, n, corner) for corner in np.eye(len(n))])
     weights = at[:,0] if lo==hi else (at[:,1:]+at[:,:-1])@np.diff(x)/(2*(hi-lo))
@@ -95,8 +95,8 @@ def mean_performance(
     return np.where(abs(mean)>1e-13*(abs(perf)@weights), mean, 0.) # a sum of opposite parts may be rounding only
 
 def common_sizes(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
 ) -> tuple[float,float]: # First and last
     "The range of `n` that both curves cover; `ValueError` if there is none"
     lo,hi = max(base.n[0], transfer.n[0]),min(base.n[-1], transfer.n[-1])
@@ -109,8 +109,8 @@ def common_sizes(
         question='How much better is transfer on average over the training sizes, as a share of the base?',
         avoid='trainings of different length are compared, or the performance has no natural zero')
 def transfer_ratio(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
 ) -> float|np.ndarray: # Share of the base's area, positive if transfer is better; of many curves an array
     """Difference of the areas under the curves as a share of the base's, over the common range of `n`
 

@@ -24,8 +24,8 @@ def _saved(n, m): return 1-ratio(m, n)
 def _mean_saved(n, m): return 1-mean_ratio(m, n)
 
 def relative_reduction(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
     p:ArrayLike, # Level or levels of performance, in the unit of the curves, any shape
 ) -> ArrayLike: # Share in $[-\infty, 1]$, in the shape of `p`; higher is better; NaN where neither reaches the level
     """Share of the data that transfer saves on the way to `p`, [Dietterich 2006](https://core.ac.uk/works/153926138)
@@ -58,8 +58,8 @@ def _ends(sides, span):
         cost='milliseconds, once the curves are measured',
         avoid='transfer ends lower than the base, however slightly: the average is then minus infinity')
 def average_relative_reduction(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
     *,
     span:Any='union', # Levels to average over: 'union', 'overlap', 'base_to_transfer' or two levels `(lo, hi)`
 ) -> float|np.ndarray: # Share in $[-\infty, 1]$, higher is better; of many curves an array
@@ -95,16 +95,16 @@ def _mean_symmetric(base, transfer):
 @metric(unit='share of the data', range=(-1, 1), source=f'{_dietterich}, made symmetric',
         question='What share of the training samples does transfer save or, where it is slower, cost?',
         cost='milliseconds, once the curves are measured',
-        avoid='it matters how much slower transfer is: ten times as many samples count −0.9, and never −1')
+        avoid='it matters how much slower transfer is: ten times as many samples give −0.9, and infinitely many −1')
 def average_symmetric_reduction(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
     *,
     span:Any='union', # Levels to average over: 'union', 'overlap', 'base_to_transfer' or two levels `(lo, hi)`
 ) -> float|np.ndarray: # Share in $[-1, 1]$, higher is better, 0 is no gain; of many curves an array
-    """Mean over the levels of the share of the data that transfer saves or, if negative, that training without it saves
+    """Mean over the levels of the share of the data that transfer saves, or costs if it is negative
 
-    Always finite; it changes its sign if the curves are exchanged.
+    It is always finite. Exchanging the curves changes its sign.
 
     Raises `ValueError` if `span` is outside both curves, or the curves differ in `direction` or `start`.
 

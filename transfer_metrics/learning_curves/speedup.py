@@ -19,8 +19,8 @@ from ..registry import metric
 _dietterich = '[Dietterich 2006](https://core.ac.uk/works/153926138)'
 
 def speedup(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
     p:ArrayLike, # Level or levels of performance, in the unit of the curves, any shape
 ) -> ArrayLike: # Factor in $[0, \infty]$, in the shape of `p`; higher is better; NaN where neither reaches the level
     """How many times fewer samples transfer needs to reach `p`, [Dietterich 2006](https://core.ac.uk/works/153926138)
@@ -38,8 +38,8 @@ def speedup(
         cost='milliseconds, once the curves are measured',
         avoid='transfer has a head start and rises from it at once: the mean is then infinite')
 def integrated_speedup(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
 ) -> float|np.ndarray: # Factor in $[0, \infty]$, higher is better; of many curves an array
     """Mean speedup over the levels from the start of transfer to the end of the base
 
@@ -67,8 +67,8 @@ def _log_ratio(num, den):
         cost='milliseconds, once the curves are measured',
         avoid='levels that transfer reaches without training, or that only one curve reaches, are important')
 def mean_log_speedup(
-    base:Curve, # Without transfer
-    transfer:Curve, # With transfer
+    base:Curve, # Curve without transfer
+    transfer:Curve, # Curve with transfer
 ) -> float|np.ndarray: # Natural logarithm of a factor, higher is better, 0 is no gain; of many curves an array
     """Mean of ln speedup over the levels above both starts and below both ends
 

@@ -1,4 +1,4 @@
-"""Correlation of scores with the accuracies that models reach, what the first choice loses, and how far both can be trusted
+"""How well scores rank models by accuracy, how much accuracy the first choice loses, and intervals for both
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/agreement.html.md"""
 
@@ -45,13 +45,13 @@ def _pairs(scores, accuracy, metric):
     raise ValueError(f'`accuracy` must have at least two models with the score {metric!r}, got {len(both)}')
 
 def agreement(
-    scores:pd.DataFrame, # As of `score_models`
+    scores:pd.DataFrame, # Scores from `score_models`
     accuracy:Mapping[str,float]|pd.Series, # Accuracy that each model reaches, by name
     *,
-    k:Iterable[int]=(1,3), # Of regret@k, relative_top@k and recall@k
+    k:Iterable[int]=(1,3), # Values of `k` in regret@k, relative_top@k and recall@k
     coverage:float=.95, # Nominal coverage of the intervals
     n_boot:int|None=None, # As in `resample`
-    seed:int=0, # Of the resamples
+    seed:int=0, # Seed of the resamples
 ) -> pd.DataFrame: # Columns `metric, statistic, value, lo, hi, n`
     """How well each score predicts accuracy: correlations, regret and recall, with bootstrap intervals over models
 
@@ -72,14 +72,14 @@ def agreement(
 
 # %% ../../nbs/model_selection/03_agreement.ipynb #359797f6
 def name_points(
-    ax:Any, # Axes with their final limits
-    x:Iterable[float], # Of the points
-    y:Iterable[float], # Of the points
+    ax:Any, # Axes, with their final limits
+    x:Iterable[float], # Horizontal positions of the points
+    y:Iterable[float], # Vertical positions of the points
     names:list[str], # One per point
     *,
-    size:float=7, # Of the letters, in points
+    size:float=7, # Size of the letters, in points
 ):
-    "Write a name next to each point, where it covers few points and names"
+    "Write a name next to each point, where it overlaps few points and names"
     points = np.c_[list(x),list(y)]
     ax.figure.canvas.draw()
     taken = [Bbox.from_bounds(u-4, v-4, 8, 8) for u,v in ax.transData.transform(points)]
@@ -95,11 +95,11 @@ def name_points(
             if k!=best: t.remove()
 
 def plot_agreement(
-    scores:pd.DataFrame, # As of `score_models`
+    scores:pd.DataFrame, # Scores from `score_models`
     accuracy:Mapping[str,float]|pd.Series, # Accuracy that each model reaches, by name
     *,
     metric:str|None=None, # Score; `None`: the first
-    ax:Any=None, # Where to draw
+    ax:Any=None, # Axes to draw on; `None`: a new figure
 ) -> Any: # Axes: accuracy against the score, with names, and Spearman's correlation in the title
     """Accuracy of each model against a score
 

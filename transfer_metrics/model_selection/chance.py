@@ -1,4 +1,4 @@
-"""The same score of permuted labels: its mean, a p-value, and the difference
+"""Compare a score with the same score for permuted labels: mean by chance, p-value, and difference
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/chance.html.md"""
 
@@ -24,16 +24,16 @@ from ..registry import Metric, ScoreWarning
 # %% ../../nbs/model_selection/04_chance.ipynb #31160177
 @dataclass(frozen=True)
 class Chance:
-    """A score, and the same score of permuted labels
+    """A score, and the same score for permuted labels
 
     >>> chance('h_score', [[0.], [1.], [4.], [5.]], ['cat', 'cat', 'dog', 'dog'])
     h_score 0.941; by chance 0.333 [0.000, 0.941], p = 0.33 (all 6 arrangements)
     """
     metric: str # Name of the score
-    value: float # With the labels as they are
-    mean: float # Of the permutations
-    std: float # Of the permutations
-    lo: float # Lower end of the range of the middle permutations
+    value: float # Score with the labels as they are
+    mean: float # Mean of the permutations
+    std: float # Standard deviation of the permutations
+    lo: float # Lower end of the range of the permutations
     hi: float # Upper end
     p_value: float # Share of permutations that score at least as well, in (0, 1]
     n_perm: int # Number of permutations
@@ -62,12 +62,12 @@ def _of_moments(m, data, y, options):
 def chance(
     metric:str|Callable|Metric, # Score that takes `labels`: its name, its function, or a `partial` with options
     *data:Any, # Its data in the order of its arguments, or one `Outputs`
-    n_perm:int=999, # Number of permutations; all arrangements of the labels, if there are no more
+    n_perm:int=999, # Number of permutations; if the labels have no more arrangements, all are used
     coverage:float=.95, # Share of the permutations between `lo` and `hi`
-    seed:int=0, # Of the permutations
-    **options:Any, # Of the metric
+    seed:int=0, # Seed of the permutations
+    **options:Any, # Options of the metric
 ) -> Chance: # Value; mean, standard deviation and range of the permutations; p-value
-    """Score of permuted labels, which have nothing to do with the features
+    """Compare a score with the same score for permuted labels, which have no relation to the features
 
     Raises `ValueError` if the metric takes no labels.
 

@@ -1,4 +1,4 @@
-"""The few features that together separate the classes best, chosen one after another
+"""Choose features one after another so that together they separate the classes
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/feature_selection.html.md"""
 
@@ -18,8 +18,8 @@ def select_features(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable values, shape `[n]`
     *,
-    k:int|None=None, # How many to choose; `None`: until nothing new is left
-    tol:float=1e-9, # A feature with a smaller share of new variance is a copy, and is not chosen
+    k:int|None=None, # Number of features to choose; `None`: until all others are copies
+    tol:float=1e-9, # A feature whose residual has a smaller share of its variance is a copy, and is not chosen
 ) -> pd.DataFrame: # In order of choice: `feature, gain, h_score` of all chosen so far
     """Forward selection of features by their H-score
 

@@ -1,4 +1,4 @@
-"""The probability that a model is the best, groups that cannot be told apart, and intervals of scores
+"""The probability that a model is the best, groups of models that cannot be distinguished, and intervals of scores
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/intervals.html.md"""
 
@@ -46,7 +46,7 @@ def _p_best(values, units, drawn):
     return (best/best.sum(1, keepdims=True)).mean(0)
 
 def _groups(values, drawn, coverage):
-    "1 for the best model and those that cannot be told from it, 2 for the best of the others, and so on"
+    "1 for the best model and those that cannot be distinguished from it, 2 for the best of the others, and so on"
     groups,left = np.zeros(len(values), int),np.argsort(-values, kind='stable')
     while len(left):
         gap = values[left[0]]-values[left]+drawn[:,left[:1]]-drawn[:,left]
@@ -55,15 +55,15 @@ def _groups(values, drawn, coverage):
     return groups
 
 def compare_models(
-    correct:Mapping[str,ArrayLike]|pd.DataFrame, # By model: whether it is correct for each sample, shape `[n]`
+    correct:Mapping[str,ArrayLike]|pd.DataFrame, # For each model, whether it is correct on each sample, shape `[n]`
     *,
     coverage:float=.95, # Nominal coverage of intervals and groups
     n_boot:int=4000, # Number of resamples
-    seed:int=0, # Of the resamples
+    seed:int=0, # Seed of the resamples
 ) -> pd.DataFrame: # One row per model, in the order of `correct`: `accuracy, lo, hi, p_best, group`
     """Accuracies on the same samples: intervals, the probability of being the best, and groups
 
-    Models of group 1 cannot be told from the most accurate. The most accurate of the others leads group 2.
+    Models of group 1 cannot be distinguished from the most accurate model. The best of the others starts group 2.
 
     Raises `ValueError` if the models have different numbers of samples.
 
@@ -88,7 +88,7 @@ def metric_data(
     *data:Any, # Its data in the order of its arguments, or one `Outputs`
     **options:Any, # Options, and data by name
 ) -> tuple[Metric,dict[str,Any],dict[str,Any]]: # The metric, its data by argument, and its options
-    "What a metric is computed from; raises `ValueError` if `Outputs` lack something"
+    "A metric, its data and its options; raises `ValueError` if `Outputs` lack something"
     m,bound = resolve(metric)
     options = bound|options
     needed = [a for a in m.args if a not in options]
@@ -123,7 +123,7 @@ def _units(metric, out, groups, seed):
         return value,g*value-(g-1)*np.array([without(j) for j in range(g)])
 
 def score_interval(
-    out:Outputs, # Of a model
+    out:Outputs, # Outputs of a model
     metric:str|Callable|Metric='linear_probe', # Score
     *,
     groups:int=30, # Groups of samples that are left out one after another
@@ -153,15 +153,15 @@ def _aligned(outs, metric, groups, seed):
     return sign*np.array(values),sign*np.stack(units, 1)
 
 def score_difference(
-    first:Outputs|ArrayLike, # Of one model; or whether each prediction is correct, shape `[n]`
-    second:Outputs|ArrayLike, # Of another model on the same samples
+    first:Outputs|ArrayLike, # Outputs of one model; or whether each prediction is correct, shape `[n]`
+    second:Outputs|ArrayLike, # The same of another model for the same samples
     metric:str|Callable|Metric='linear_probe', # Score
     *,
     groups:int=30, # As in `score_interval`
     coverage:float=.95, # Nominal coverage
     seed:int=0, # As in `score_interval`
 ) -> Estimate: # By how much the first is better; NaN where a value is infinite
-    """Difference of two models on the same samples
+    """Difference between the scores of two models on the same samples
 
     Raises `ValueError` if the labels differ.
 
@@ -174,12 +174,12 @@ def score_difference(
     return Estimate(float(value), float(lo), float(hi), coverage, len(gap))
 
 def p_best(
-    models:Mapping[str,Outputs|ArrayLike], # By name: outputs, or whether each prediction is correct; the same samples
+    models:Mapping[str,Outputs|ArrayLike], # By name: outputs, or whether each prediction is correct, for the same samples
     metric:str|Callable|Metric='linear_probe', # Score
     *,
     groups:int=30, # As in `score_interval`
     n_boot:int=4000, # Number of resamples
-    seed:int=0, # Of groups and resamples
+    seed:int=0, # Seed of the groups and the resamples
 ) -> pd.Series: # By model; they add up to 1
     """Probability that each model is the best by a score
 

@@ -1,4 +1,4 @@
-"""The layer of each model whose features suit the target best
+"""Find the layer of each model whose features are best for the target task
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/layers.html.md"""
 
@@ -24,10 +24,10 @@ def _by_layer(scores, metric):
     return wide.set_axis(parts).unstack(0, sort=False)
 
 def plot_layers(
-    scores:pd.DataFrame, # As of `score_models` with a list of layers
+    scores:pd.DataFrame, # Scores from `score_models` with a list of layers
     *,
     metric:str|None=None, # Score; `None`: the first
-    ax:Any=None, # Where to draw
+    ax:Any=None, # Axes to draw on; `None`: a new figure
 ) -> Any: # Axes: the score against the layers, one line per model
     """Score of each layer, from the first to the last
 
@@ -45,7 +45,7 @@ def plot_layers(
     return ax
 
 def best_layer(
-    scores:pd.DataFrame, # As of `score_models` with a list of layers
+    scores:pd.DataFrame, # Scores from `score_models` with a list of layers
 ) -> pd.DataFrame: # Models x metrics, names of layers; missing where all layers have the same value
     """The best layer of each model by each score
 

@@ -1,4 +1,4 @@
-"""Models in the order of their held-out accuracy, with the probability that the first is the best, and the scores next to it
+"""Rank models by held-out accuracy, with the probability that each is the best, and with the scores next to it
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/ranking.html.md"""
 
@@ -20,7 +20,7 @@ from ..registry import registry
 static = 'source_accuracy','n_parameters'
 
 def score_table(
-    scores:pd.DataFrame, # As of `score_models`
+    scores:pd.DataFrame, # Scores from `score_models`
 ) -> pd.DataFrame: # Models x metrics, in the order of their rows
     "Scores with one column per metric; raises `ValueError` for several data sets, or two rows of one model and metric"
     columns(scores, ('model','metric','value'), 'scores')
@@ -37,21 +37,21 @@ def score_table(
     return wide.reindex(scores.model.unique(), columns=scores.metric.unique())
 
 def direction(
-    name:str, # Of a metric
+    name:str, # Name of a metric
 ) -> int: # 1 if higher is better, else -1; 1 for an unknown name
-    "Which way a metric is better"
+    "Whether higher or lower values of a metric are better"
     m = None if name in static else registry('transferability').get(name) or registry().get(name)
     return 1 if m is None or m.higher_is_better else -1
 
 def is_baseline(
-    name:str, # Of a metric
+    name:str, # Name of a metric
 ) -> bool: # `False` for an unknown name
-    "Whether a score should beat it: parameters, source accuracy, and baselines of the registry"
+    "Whether a metric is a baseline: number of parameters, source accuracy, and the baselines of the registry"
     m = registry('transferability').get(name)
     return name in static or m is not None and m.baseline
 
 def metric_ranks(
-    scores:pd.DataFrame, # As of `score_models`
+    scores:pd.DataFrame, # Scores from `score_models`
 ) -> pd.DataFrame: # Models x metrics; 1 is the best, equal scores share the mean of their ranks
     "Ranks of models by each metric"
     wide = score_table(scores)
@@ -63,21 +63,21 @@ def _warned(scores):
     return scores[scores.warning.fillna('')!=''] if 'warning' in scores else scores[:0].assign(warning='')
 
 def _voters(scores):
-    "Scores without any warning, which may decide where the probe cannot"
+    "Scores without any warning, which decide if the probe cannot"
     names = scores.metric[scores.value.notna()].unique()
     return [k for k in names if not is_baseline(k) and k not in set(_warned(scores).metric)]
 
 def rank(
-    scores:pd.DataFrame, # As of `score_models`
+    scores:pd.DataFrame, # Scores from `score_models`
     *,
-    by:str|None=None, # Metric that decides; `None`: see below
+    by:str|None=None, # Metric that decides the order; `None`: see below
 ) -> pd.DataFrame: # One row per model, best first; columns below
     """Models in the order of their held-out accuracy
 
     Columns: `accuracy, lo, hi, p_best, group, mean_rank`, all scores, `seconds, parameters, features, warning`.
-    `accuracy` is that of `linear_probe`, `p_best` the probability that the model is the best. Where the probe cannot be
-    compared (fewer than five labels per class, or no features), `mean_rank` decides: the mean rank by all scores
-    without a warning. `.attrs['decided_by']` is 'linear_probe', 'scores', or `by`.
+    `accuracy` is the held-out accuracy of `linear_probe`, `p_best` the probability that the model is the best. If there
+    are fewer than five labels per class, or no features, `mean_rank` decides: the mean rank by all scores without a
+    warning. `.attrs['decided_by']` is 'linear_probe', 'scores', or `by`.
 
     Raises `ValueError` for scores of several data sets, or two rows of one model and metric.
 
@@ -111,35 +111,35 @@ def _join(names, most=4):
 def _probability(p): return 'above 0.99' if p>.99 else 'below 0.01' if p<.01 else f'{p:.2f}'
 
 def summary(
-    scores:pd.DataFrame, # As of `score_models`
+    scores:pd.DataFrame, # Scores from `score_models`
     *,
     by:str|None=None, # As in `rank`
-) -> str: # At most 25 lines
-    """Which model is first, how sure that is, and what to beware of
+) -> str: # At most 25 sentences, one per line
+    """Summary of a ranking: the first model, how certain it is, and warnings
 
     >>> print(summary(pd.DataFrame(dict(model=['a', 'b'], metric='linear_probe', value=[.7, .8]))))
     b is first: a linear probe classifies 80.0 % of the held-out samples correctly.
-    All this is about linear heads on frozen features, for samples like these; fine-tuning can change the order.
+    This holds for linear heads on frozen features. Fine-tuning can change the order.
     """
     table,voters,lines = rank(scores, by=by),_voters(scores),[]
     first,top = table.index[0],table.iloc[0]
     def put(text): lines.append(text)
     if table.attrs['decided_by']=='linear_probe':
-        interval = f', 95 % interval {100*top.lo:.1f} to {100*top.hi:.1f} %' if top.lo==top.lo else ''
-        put(f'{first} is first: a linear probe classifies {100*top.accuracy:.1f} % of the held-out samples '
-            f'correctly{interval}.')
+        put(f'{first} is first: a linear probe classifies {100*top.accuracy:.1f} % of the held-out samples correctly.')
+        if top.lo==top.lo: put(f'The 95 % interval of this accuracy is {100*top.lo:.1f} to {100*top.hi:.1f} %.')
         n = table.p_best.count()
-        if n>1: put(f'It is the best of these {n} with probability {_probability(top.p_best)}.')
+        if n>1: put(f'{first} is the best of these {n} models with probability {_probability(top.p_best)}.')
         near = [f'{r.Index} ({100*r.accuracy:.1f} %, probability {_probability(r.p_best)})'
                 for r in table[table.group==top.group].itertuples()][1:]
-        if near: put(f'Not told apart from it: {_join(near)}. Take the cheapest of them, or label more samples.')
+        if near: put(f'These samples cannot distinguish it from {_join(near)}.\n'
+                     'Use the cheapest of them, or label more samples.')
         others = score_table(scores)[[k for k in table if k in (*voters,'knn')]]
         chosen = (others*[direction(k) for k in others]).idxmax()
         for model,metrics in chosen.groupby(chosen):
             if table.group[model]>top.group:
-                put(f'{_join([*metrics.index])} put{"s" if len(metrics)<2 else ""} {model} first, but its held-out '
-                    f'accuracy is lower by {top.accuracy-table.accuracy[model]:.3f}, more than chance explains.')
-    elif by: put(f'{first} is first by {by}, as asked.')
+                put(f'{_join([*metrics.index])} put{"s" if len(metrics)<2 else ""} {model} first, but its accuracy is '
+                    f'significantly lower, by {100*(top.accuracy-table.accuracy[model]):.1f} points.')
+    elif by: put(f'{first} is first by {by}.')
     else:
         why = ('there are too few labels per class to compare held-out accuracies' if table.accuracy.notna().any()
                else 'there are no held-out accuracies without features')
@@ -147,7 +147,7 @@ def summary(
             else f'No model is first: {why}, and each score has a warning.')
     for k,what in dict(parameters='most parameters', source_accuracy='highest source accuracy').items():
         if k in table and table[k].notna().any() and (best := table[k].idxmax())!=first:
-            put(f'The model with the {what} is {best} (place {table.index.get_loc(best)+1} of {len(table)}).')
+            put(f'The model with the {what} is {best} (rank {table.index.get_loc(best)+1} of {len(table)}).')
     warned = _warned(scores)
     warned = warned[~warned.warning.str.contains('too few to compare')] # reported above
     for metric,rows in warned.groupby('metric', sort=False):
@@ -158,14 +158,14 @@ def summary(
     for error,rows in failed.groupby('error', sort=False):
         put(f'{_join([*rows.model.unique()])} failed ({_join([*rows.metric.unique()])}): {error}')
     if len(lines)>24: lines = [*lines[:23],f'... and {len(lines)-23} more warnings and errors, see the scores.']
-    end = 'All this is about linear heads on frozen features, for samples like these; fine-tuning can change the order.'
+    end = 'This holds for linear heads on frozen features. Fine-tuning can change the order.'
     return '\n'.join([*lines,end])
 
 # %% ../../nbs/model_selection/02_ranking.ipynb #2abdac59
 def plot_ranking(
-    scores:pd.DataFrame, # As of `score_models`
+    scores:pd.DataFrame, # Scores from `score_models`
     *,
-    ax:Any=None, # Where to draw
+    ax:Any=None, # Axes to draw on; `None`: a new figure
 ) -> Any: # Axes: models (best first) x metrics, shaded by rank; baselines in italics, values with a warning in brackets
     """Heat map of the ranks by each metric
 

@@ -1,4 +1,4 @@
-"""One forward pass per model, all scores of it, and a folder from which an interrupted run continues
+"""One forward pass per model, all scores from it, and a folder from which an interrupted run continues
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/scoring.html.md"""
 
@@ -48,7 +48,7 @@ def default_metrics() -> dict[str,Any]: # By name, as `resolve_all` takes them
 
 # %% ../../nbs/model_selection/01_scoring.ipynb #6c6b8a21
 def named_models(
-    models:Any, # By name, or names: a list, or separated by commas
+    models:Any, # Models by name; or names, as a list or separated by commas
 ) -> dict[str,Any]: # By name, short names if possible; outputs by layer are called `model/layer`
     "Models by name; raises `ValueError` if they have none"
     if isinstance(models, str): models = [k.strip() for k in re.split(r',(?![\d.])', models)]
@@ -116,10 +116,10 @@ def all_outputs(
     models:Any, # As in `score_models`
     data:Any=None, # As in `score_models`
     *,
-    store:str|Path|None=None, # Folder for outputs; those that are there are loaded
+    store:str|Path|None=None, # Folder for outputs; saved outputs are loaded from it
     resume:bool=True, # `False`: compute them again
     progress:bool=True, # Show progress bars
-    **options:Any, # Of `outputs`, such as `layer`, `device` or `batch_size`
+    **options:Any, # Options of `outputs`, such as `layer`, `device` or `batch_size`
 ) -> dict[str,Outputs|Exception]: # By name, `name/layer` for a list of layers; the error of a model that fails
     """Outputs of several models on labelled data
 
@@ -190,7 +190,7 @@ def _score_model(name, model, data, metrics, store, resume, options):
 few_labels = 5 # with fewer per class, held-out accuracies do not decide
 
 def _add_intervals(rows, coverage):
-    "Add intervals to accuracies, and to those of the linear probe the probability of being the best, and groups"
+    "Add intervals to accuracies, and to the linear probe the probability of being the best, and groups"
     for r in rows:
         if r.get('unit')!='accuracy' or not r.get('n') or 'value' not in r: continue
         e = accuracy_interval(r['value'], r['n'], coverage)
@@ -218,24 +218,24 @@ def _submit(executor, job):
 def score_models(
     # By name: `nn.Module`, `Outputs`, array of features, or path of saved outputs; or names as of `load`
     models:Mapping[str,Any]|Iterable[str]|str,
-    data:Any=None, # Labelled data as of `outputs`, labels alone for outputs and features, or a mapping of such by model
+    data:Any=None, # Labelled data as in `outputs`; for outputs and features, labels are enough; or a mapping of data by model
     metrics:Any=None, # Names, functions or `{name: metric}`; `None`: `default_metrics`, 'all': all that the model allows
     *,
     name:str='', # Name of the data, in the column `data`
     source_accuracy:Mapping[str,float]|None=None, # Accuracy of each model on its source task, a baseline
     interval:float=.95, # Coverage of `lo, hi` and of the groups
-    store:str|Path|None=None, # Folder for outputs and scores; what is there is not computed again
+    store:str|Path|None=None, # Folder for outputs and scores; saved results are not computed again
     resume:bool=True, # `False`: compute everything again
     budget:float|None=None, # Seconds after which no further model is started
-    executor:Any=None, # Has `submit`, such as a `ProcessPoolExecutor` or Dask's `client.get_executor()`; `None`: none
+    executor:Any=None, # Object with `submit`, such as a `ProcessPoolExecutor` or Dask's `client.get_executor()`; `None`: this process
     progress:bool=True, # Show progress bars
-    **options:Any, # Of `outputs`, such as `device`, `batch_size` or `layer`; of several layers, rows are `model/layer`
+    **options:Any, # Options of `outputs`, such as `device`, `batch_size` or `layer`; with several layers, rows are called `model/layer`
 ) -> pd.DataFrame: # One row per model and metric: `frame_columns`, then `p_best, group, taken`
     """Scores of several models on labelled data, from one forward pass each
 
-    Accuracies have an interval; those of `linear_probe` also `p_best`, the probability that the model is the best of
-    them, and `group`, 1 for all models that cannot be told from the best. `taken` describes the features. Networks
-    have a row `n_parameters`, whose seconds are those of the forward pass. What fails is in the column `error`.
+    Accuracies have an interval. Rows of `linear_probe` also have `p_best`, the probability that the model is the best,
+    and `group`, which is 1 for all models that cannot be distinguished from the best. `taken` describes the features.
+    Networks have a row `n_parameters`; its seconds are the time of the forward pass. Errors are in the column `error`.
 
     Raises `ValueError` if there are no models, or a metric is unknown.
 

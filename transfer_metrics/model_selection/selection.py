@@ -1,4 +1,4 @@
-"""The few candidates that contain the best model with a given probability, or within a budget
+"""The smallest set of candidates that contains the best model with a given probability, or the best set within a budget
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/selection.html.md"""
 
@@ -22,8 +22,8 @@ def best_among(
     m:int, # Number of models
     spearman:float, # Rank correlation of the score with the accuracy, in [-1, 1]
     *,
-    n_draws:int=20_000, # Draws; the standard error of a probability is at most .0036
-    seed:int=0, # Of the draws
+    n_draws:int=20_000, # Number of draws; with 20,000 the standard error of a probability is at most .0036
+    seed:int=0, # Seed of the draws
 ) -> np.ndarray: # For each `k` from 1 to `m`, rising to 1, shape `[m]`
     """Probability that the best of `m` models is among the first `k` by a score
 
@@ -40,19 +40,19 @@ def best_among(
     return place.cumsum()/n_draws
 
 def select_model(
-    scores:pd.DataFrame, # As of `score_models`
+    scores:pd.DataFrame, # Scores from `score_models`
     *,
-    spearman:float|Estimate, # Rank correlation of the score with accuracy, as `agreement` found it for other data
+    spearman:float|Estimate, # Rank correlation of the score with accuracy on other data, such as from `agreement`
     metric:str|None=None, # Score; `None`: `linear_probe`, or the only one
-    probability:float=.9, # That the best model is among those to train
-    budget:float|None=None, # What may be spent, instead of `probability`
-    cost:Mapping[str,float]|None=None, # Of training each model; `None`: 1 each
+    probability:float=.9, # Probability that the best model is among the models to train
+    budget:float|None=None, # Largest total cost, instead of `probability`
+    cost:Mapping[str,float]|None=None, # Cost of training each model; `None`: 1 each
 ) -> pd.DataFrame: # Best first: `model, score, among, cost, spent, train`; `lo, hi` of `among` for an `Estimate`
     """Which models to train
 
-    `among` is the probability that the best model is this one or one above it, `spent` the cost up to it. With a
-    budget, models that are too expensive are skipped, and count in neither. Models without the score are left out,
-    with a warning.
+    `among` is the probability that the best model is this one or one above it; `spent` is the total cost of these
+    models. With a budget, models that are too expensive are skipped and not included in either column. Models without
+    the score are left out with a warning.
 
     Raises `ValueError` if fewer than two models have the score, or a cost is missing.
 

@@ -1,4 +1,4 @@
-"""An estimator that finds the pretrained model with the best held-out accuracy, and predicts with it
+"""A scikit-learn estimator that selects the pretrained model with the best held-out accuracy, and predicts with it
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/selector.html.md"""
 
@@ -47,8 +47,8 @@ class ModelSelector(ClassifierMixin, TransformerMixin, BaseEstimator):
     """Select a pretrained model by its held-out accuracy, as a scikit-learn classifier
 
     `X` holds texts, paths of images, images, or an array of images for `models`; without `models` it is a dictionary
-    or a frame with the embeddings of each model, or one matrix of features. After `fit`, `best_` is the name of the
-    best model, `table_` has one row per model (see `rank`), `summary_` is the result in words, `scores_` the scores.
+    or a DataFrame with the embeddings of each model, or one matrix of features. After `fit`, `best_` is the name of the
+    best model, `table_` has one row per model (see `rank`), `summary_` is a text, and `scores_` has all scores.
 
     Raises `ValueError` in `fit` if no model works, or there are fewer than two classes.
 
@@ -60,8 +60,8 @@ class ModelSelector(ClassifierMixin, TransformerMixin, BaseEstimator):
     def __init__(self,
         models:Mapping[str,Any]|Iterable[str]|str|None=None, # As in `score_models`; `None`: `X` holds features
         *,
-        metric:str='linear_probe', # Metric that decides
-        scores:Iterable[str]=(), # Further scores to show
+        metric:str='linear_probe', # Metric that selects the best model
+        scores:Iterable[str]=(), # Other scores to compute
         budget:float|None=None, # Seconds after which no further model is started
         cv:int=5, # Number of folds of the linear probe
         store:str|Path|None=None, # Folder for outputs and scores, see `score_models`
