@@ -24,7 +24,6 @@ from .image_sets import by_chunks as by_chunks
 from .image_sets import checked_images as checked_images
 from .image_sets import Domain as Domain
 from .image_sets import exterior_domain as exterior_domain
-from .image_sets import grey as grey
 from .image_sets import image_set as image_set
 from .image_sets import ImageSet as ImageSet
 from .image_sets import interior_domain as interior_domain
