@@ -40,7 +40,7 @@ def test_forms_and_order():
 def test_models_are_left_as_they_were():
     busy = make().train()
     before,state = deepcopy(busy.state_dict()),torch.get_rng_state()
-    head = fit_head(busy, x, epochs=2, progress=False)
+    head = fit_head(busy, x, progress=False)
     label_free_report(busy, x, heads=head, progress=False)
     assert ri(x, busy)==pytest.approx(ri(x), rel=1e-12)
     assert all(m.training for m in busy.modules()) and torch.equal(state, torch.get_rng_state())
@@ -50,7 +50,7 @@ def test_report_is_the_metrics():
     z = make()(x).detach()
     p,source = z.softmax(1),((z*2).softmax(1),y)
     options = dict(rotation={}, jigsaw=dict(permutations=3))
-    turned,shuffled = heads = [fit_head(make(), x, task=t, epochs=2, progress=False, **o) for t,o in options.items()]
+    turned,shuffled = heads = [fit_head(make(), x, task=t, progress=False, **o) for t,o in options.items()]
     found = label_free_report(make(), (x,y), source=source, heads=heads, permutations=4, batch_size=17, progress=False)
     found = found.set_index('metric').value
     expected = {f.__name__: f(p) for f in (tm.cot,tm.nuclear_norm,tm.entropy,tm.average_confidence)}
