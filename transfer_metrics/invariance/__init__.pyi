@@ -9,6 +9,7 @@ from .confidence import average_confidence as average_confidence
 from .confidence import doc as doc
 from .confidence import entropy as entropy
 from .confidence import graded as graded
+from .confidence import source_and_new as source_and_new
 from .corruptions import corrupted_domain as corrupted_domain
 from .corruptions import corruption_names as corruption_names
 from .corruptions import corruptions as corruptions

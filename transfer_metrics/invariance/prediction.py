@@ -17,7 +17,7 @@ from torch import nn
 from ..arrays import ArrayLike, as_matrix, like, one_of
 from ..heads import softmax_regression
 from ..outputs import forward
-from .views import jigsaws, permutations as permutations_of, rotations
+from .views import jigsaws, rotations
 
 # %% ../../nbs/invariance/03_prediction.ipynb #c66ca8e9
 @dataclass(eq=False, repr=False)
@@ -26,22 +26,14 @@ class TransformHead:
     weight:np.ndarray # Shape `[d, v]` for `v` views
     bias:np.ndarray # Shape `[v]`
     task:str # 'rotation' or 'jigsaw'
-    grid:int=2 # Number of tiles along each side (jigsaw)
-    permutations:tuple=() # Permutation of each class but the first (jigsaw)
+    views:list # View of each class: `None`, then functions from images to images
     layer:str='' # Module whose input are the features; '': the layer that makes the logits
 
     def __post_init__(self):
-        one_of(self.task, 'task', ('rotation','jigsaw'))
         self.weight,self.bias,v = np.asarray(self.weight, float),np.asarray(self.bias, float),len(self.views)
         if self.weight.shape[1:]!=(v,) or self.bias.shape!=(v,):
             raise ValueError(f'`weight` must have the shape [d, {v}] and `bias` [{v}] for {v} views, got '
                              f'{self.weight.shape} and {self.bias.shape}')
-
-    @property
-    def views(self) -> list: # `None` for the identity, then functions from images to images
-        "View of each class"
-        moved = rotations() if self.task=='rotation' else jigsaws(grid=self.grid, which=self.permutations)
-        return [None, *moved]
 
     def __repr__(self): return f'TransformHead({self.task}, {len(self.bias)} views, {len(self.weight)} features)'
 
@@ -73,14 +65,13 @@ def fit_head(
 ) -> TransformHead:
     "Softmax regression of the views on the features"
     one_of(task, 'task', ('rotation','jigsaw'))
-    ps = permutations_of(grid=grid, which=permutations, seed=seed) if task=='jigsaw' else ()
-    views = [None, *(jigsaws(grid=grid, which=ps) if ps else rotations())]
+    views = [None, *(rotations() if task=='rotation' else jigsaws(grid=grid, which=permutations, seed=seed))]
     looks = [(look.features.cpu(),look.view) for look in forward(
         model, images, views=views, layer=layer, need_logits=False, batch_size=batch_size, device=device,
         progress=progress, desc=f'{task} features', name='images')]
     y = torch.cat([torch.full((len(x),), view) for x,view in looks])
     weight,bias = softmax_regression(torch.cat([x for x,_ in looks]), y, len(views), C=C)
-    return TransformHead(weight, bias, task, grid, tuple(ps), layer or '')
+    return TransformHead(weight, bias, task, views, layer or '')
 
 # %% ../../nbs/invariance/03_prediction.ipynb #dd75a93a
 def _prediction(task, model, images, head, **options):
