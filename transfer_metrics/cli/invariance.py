@@ -74,24 +74,25 @@ def invariance(report,
                      batch_size=batch_size, device=device, progress=report.progress, permutations=which, seed=seed)
     scores = fit_scores(found, inside.names, n_boot=n_boot)
     report.results(found)
-    shown = scores[scores.score.isin(['r2','rho','spearman','mae'])]
-    text = [f'{r.value:.2f}'+(f' [{r.lo:.2f}, {r.hi:.2f}]' if r.lo==r.lo else '') for r in shown.itertuples()]
+    shown = scores[scores.score.isin(['r2','spearman','mae'])]
+    text = [f'{o.value:.2f}'+(f' [{o.lo:.2f}, {o.hi:.2f}]' if o.lo==o.lo else '') for o in shown.itertuples()]
+    titles = dict(inside='Accuracy from a line, on the sets that it was fitted to', outside='On other sets')
     for sets,rows in shown.assign(text=text).groupby('sets', sort=False):
-        report.table(f'Accuracy predicted by a line, sets {sets} the fit',
-                     rows.pivot(index=['model','metric'], columns='score',
-                                values='text').reset_index().set_index('model'))
+        table = rows.pivot(index=['model','metric'], columns='score', values='text')
+        report.table(titles[sets], table.reset_index('metric'))
     r2 = scores[(scores.score=='r2')&(scores.sets=='inside')]
-    for model,rows in r2.groupby('model', sort=False):
-        best = rows.loc[rows.value.idxmax()]
-        beyond = scores[(scores.model==model)&(scores.metric==best.metric)&(scores.score=='mae')&(scores.sets=='outside')].value
-        more = f'; its mean error on other sets is {beyond.iloc[0]:.3f}' if len(beyond) else ''
-        report.say(f'{model}: {best.metric} fits accuracy best on the interior sets (R² {best.value:.2f}){more}.', 'bold')
+    best = r2.loc[r2.groupby('model', sort=False).value.idxmax()]
+    beyond = scores[(scores.score=='mae')&(scores.sets=='outside')].set_index(['model','metric']).value
+    for o in best.itertuples():
+        more = f'; mean error on other sets {beyond[o.model,o.metric]:.3f}' if (o.model,o.metric) in beyond else ''
+        report.say(f'{o.model}: {o.metric} fits best (R² {o.value:.2f}){more}.', 'bold')
     def draw():
-        best = r2.loc[r2.value.idxmax()]
-        wide = found[found.model==best.model].pivot_table(index='data', columns='metric', values='value')
-        own,rest = wide[wide.index.isin(inside.names)],wide[~wide.index.isin(inside.names)]
-        ax = plot_fit(AccuracyFit().fit(own[best.metric], own.accuracy),
-                      {'other sets': (rest[best.metric],rest.accuracy)} if len(rest) else None, xlabel=best.metric)
-        ax.set_title(best.model)
+        o = best.loc[best.value.idxmax()]
+        wide = found[found.model==o.model].pivot(index='data', columns='metric', values='value')
+        own = wide.index.isin(inside.names)
+        x,y = wide[o.metric],wide.accuracy
+        ax = plot_fit(AccuracyFit().fit(x[own], y[own]), {'other sets': (x[~own],y[~own])} if len(outside) else None,
+                      xlabel=o.metric)
+        ax.set_title(o.model)
         return ax
     report.figure(draw)

@@ -141,24 +141,15 @@ def _frost(x, c, rng, s):
     ice = .2+.8*(1-abs(2*_clouds(x, rng, 1.6)-1))**2 # veins
     return c[0]*x+c[1]*ice*np.array([.85,.95,1.] if x.shape[1]==3 else [.93])[:,None,None]
 
-def _relief(liquid, s):
-    "Brightness of the surface of a liquid, lit from the upper left; the maximum is 1"
-    from torchvision.transforms.v2.functional import equalize # slow
-    wet = liquid>0
-    shore = wet&~binary_erosion(wet, np.ones((1,1,3,3)), border_value=1)
-    height = np.minimum(distance_transform_edt(~shore, sampling=(1e6,1e6,1,1))/s, 20)
-    height = uniform_filter(height, 3, mode='mirror', axes=(2,3)).astype(np.uint8)
-    light = convolve(equalize(torch.from_numpy(height)).numpy().astype(float), [[[[2.,1,0],[1,1,-1],[0,-1,-2]]]], mode='mirror')
-    m = liquid*uniform_filter(light.clip(0, 255), 3, mode='mirror', axes=(2,3))
-    return m/m.max((1,2,3), keepdims=True).clip(1e-12)
-
 def _spatter(x, c, rng, s):
     mean,spread,sigma,least,strength,mud = c
     liquid = _grown(_blurred(_coarse(x, rng, s, mean, spread), sigma), x)
     liquid = np.where(liquid<least, 0, liquid)
     colour = np.array((63,42,20) if mud else (175,238,238)).reshape(1, 3, 1, 1)/255
     if x.shape[1]!=3: colour = _grey(colour)
-    if not mud: return x+strength*_relief(liquid, s)*colour
+    if not mud: # the surface of the drops is lit from the upper left
+        m = liquid*_filtered(_blurred(liquid, s), np.array([[[[2.,1,0],[1,0,-1],[0,-1,-2]]]]), 'reflect').clip(0)
+        return x+strength*m/m.max((1,2,3), keepdims=True).clip(1e-12)*colour
     m = _blurred((liquid>least).astype(float), strength*s)
     m = np.where(m<.8, 0, m)
     return x*(1-m)+colour*m
