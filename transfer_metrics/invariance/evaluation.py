@@ -80,7 +80,8 @@ def evaluate(
                     spent = (time.perf_counter()-start)/len(missing)
                     rows.put(key[o.metric], dict(value=o.value, n=o.n, unit=o.unit, seconds=spent))
             except Exception as e: error = f'{type(e).__name__}: {e}'
-            found[data.name,k] = [dict(model=k, data=data.name, metric=o)|rows.get(key[o], dict(error=error)) for o in names]
+            found[data.name,k] = [dict(model=k, data=data.name, metric=o)|rows.get(key[o], dict(error=error))
+                                  for o in names]
     if not found: raise ValueError('`domain` must hold at least one image set, got none')
     return result_frame(row for k in models for (_,model),several in found.items() if model==k for row in several)
 

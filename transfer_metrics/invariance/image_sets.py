@@ -187,7 +187,8 @@ def _read(path, y, rows, classes):
         return data
     x = np.load(path, mmap_mode='c')
     if path.suffix=='.npz':
-        x,y = (next((x[k] for k in names if k in x), None) for names in (('images','x','data'),('labels','y','targets')))
+        x,y = (next((x[k] for k in names if k in x), None)
+               for names in (('images','x','data'),('labels','y','targets')))
         if x is None: raise ValueError(f'{path} must hold an array called images, x or data')
     return as_images(x, str(path))[rows],None if y is None else y.ravel()[rows]
 

@@ -96,7 +96,8 @@ def label_free_report(
     run = dict(batch_size=batch_size, device=device, progress=progress)
     looks = [look._replace(features=None) for look in forward(model, data, dtype=torch.float64, name='data',
                                                               desc='label-free metrics', **run)]
-    given = {k: torch.cat([getattr(o, k) for o in looks]) for k in ('probs','logits') if getattr(looks[0], k) is not None}
+    given = {k: torch.cat([getattr(o, k) for o in looks]) for k in ('probs','logits')
+             if getattr(looks[0], k) is not None}
     if source is not None:
         source = (source.probs,source.labels) if isinstance(source, Outputs) else source
         given |= dict(zip(('source_probs','source_labels'), source, strict=True))
@@ -188,7 +189,7 @@ class _Known:
 
 # %% ../../nbs/invariance/13_predicted_accuracy.ipynb #889deb43
 def _shifted_tables(known, n_sets, seed):
-    "Probabilities and labels of synthetic sets: other class proportions, hard samples, noise, temperature, wrong labels"
+    "Probabilities and labels of synthetic sets: class proportions, hard samples, noise, temperature, wrong labels"
     rng,(n,k) = np.random.default_rng(seed),known.probs.shape
     z,ranks = np.log(known.probs.clip(1e-4)),known.probs.max(1).argsort().argsort()/n
     noise = .5*np.diff(np.sort(z, 1)[:,-2:]).mean()
@@ -203,7 +204,7 @@ def _shifted_tables(known, n_sets, seed):
         yield p,np.where(hit, (p.argmax(1)+rng.integers(1, k, len(y)))%k, y)
 
 def _shifted_images(model, images, known, n_sets, seed, run):
-    "Probabilities and labels of synthetic sets: other class proportions, transforms of the interior domain, corruptions"
+    "Probabilities and labels of synthetic sets: class proportions, transforms of the interior domain, corruptions"
     rng = np.random.default_rng(seed)
     for _ in tqdm(range(n_sets), desc='synthetic sets', disable=not run['progress']):
         rows,few = known.rows(rng),int(rng.integers(1, 3))
@@ -264,12 +265,12 @@ def _tempered(p, accuracy):
     return softmax(z/math.exp(5 if excess(5)>0 else -5 if excess(-5)<0 else brentq(excess, -5, 5, xtol=1e-6)), 1)
 
 def _f1(p, q):
-    "F1 of each class of predictions from `p`, for labels with the probabilities `q`; NaN of a class that does not occur"
+    "F1 of each class of predictions from `p`, for labels with the probabilities `q`; NaN if a class does not occur"
     predicted = np.eye(p.shape[1])[p.argmax(1)]
     with np.errstate(invalid='ignore'): return 2*(predicted*q).sum(0)/(predicted.sum(0)+q.sum(0))
 
 def _auroc(p, q):
-    "Mean over classes of the area under the ROC curve, one class against the others, for labels with the probabilities `q`"
+    "Mean area under the ROC curve of one class against the others, for labels with the probabilities `q`"
     from sklearn.metrics import roc_auc_score # slow
     y = np.repeat([1,0], len(p)) # each sample once with and once without the label
     areas = [roc_auc_score(y, np.tile(s, 2), sample_weight=np.r_[w,1-w]) for s,w in zip(p.T, q.T, strict=True)
@@ -415,8 +416,8 @@ def predicted_accuracy(
     table['verdict'] = [*map(_verdict, table.lo, table.hi, accuracies)]
     table = table.iloc[(table.lo-table.hi).argsort(kind='stable')].reset_index(drop=True)
     made_of = 'the table of predictions' if images is None else 'the labelled images'
-    return PredictedAccuracy(table[['model','data','n','accuracy','lo','hi','verdict']], estimates, facts, n_sets, made_of,
-                             coverage)
+    table = table[['model','data','n','accuracy','lo','hi','verdict']]
+    return PredictedAccuracy(table, estimates, facts, n_sets, made_of, coverage)
 
 def plot_predicted_accuracy(
     found:PredictedAccuracy, # From `predicted_accuracy`
