@@ -46,6 +46,7 @@ def invariance(report,
         unknown = given.keys()-{k for k in invariance.__annotations__}
         if unknown: raise ValueError(f'{config} has unknown options: {", ".join(sorted(unknown))}')
         return invariance(report, **given)
+    import pandas as pd
     from transfer_metrics.cli.rank import model_names
     from transfer_metrics.invariance.accuracy_fit import AccuracyFit, fit_scores, plot_fit
     from transfer_metrics.invariance.evaluation import digits_domains, evaluate
@@ -74,12 +75,13 @@ def invariance(report,
                      batch_size=batch_size, device=device, progress=report.progress, permutations=which, seed=seed)
     scores = fit_scores(found, inside.names, n_boot=n_boot)
     report.results(found)
-    shown = scores[scores.score.isin(['r2','spearman','mae'])]
-    text = [f'{o.value:.2f}'+(f' [{o.lo:.2f}, {o.hi:.2f}]' if o.lo==o.lo else '') for o in shown.itertuples()]
-    titles = dict(inside='Accuracy from a line, on the sets that it was fitted to', outside='On other sets')
-    for sets,rows in shown.assign(text=text).groupby('sets', sort=False):
-        table = rows.pivot(index=['model','metric'], columns='score', values='text')
-        report.table(titles[sets], table.reset_index('metric'))
+    scores['text'] = [f'{o.value:.2f}'+f' [{o.lo:.2f}, {o.hi:.2f}]'*(o.lo==o.lo) for o in scores.itertuples()]
+    shown = {('inside','r2'): 'R², fitted sets', ('outside','r2'): 'R², other sets',
+             ('outside','mae'): 'error, other sets'}
+    for model,rows in scores.groupby('model', sort=False):
+        text = rows.pivot(index='metric', columns=['sets','score'], values='text')
+        table = pd.DataFrame({label: text[k] for k,label in shown.items() if k in text})
+        report.table(f'{model}: accuracy from a line', table.sort_values('R², fitted sets', ascending=False))
     r2 = scores[(scores.score=='r2')&(scores.sets=='inside')]
     best = r2.loc[r2.groupby('model', sort=False).value.idxmax()]
     beyond = scores[(scores.score=='mae')&(scores.sets=='outside')].set_index(['model','metric']).value
