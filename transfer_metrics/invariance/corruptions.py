@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 import numpy as np
 import torch
-from scipy.ndimage import binary_erosion, convolve, distance_transform_edt, gaussian_filter, uniform_filter
+from scipy.ndimage import gaussian_filter
 from scipy.signal import fftconvolve
 from torch.nn.functional import grid_sample, interpolate
 from ..arrays import ArrayLike, like, one_of, whole

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 import numpy as np
 import torch
-from torch import nn
 from ..arrays import ArrayLike, as_matrix, like, one_of
 from ..heads import softmax_regression
 from ..outputs import forward
@@ -99,7 +98,7 @@ def rotation_prediction(
 
     Raises `ValueError` if `head` is not for rotations, or was fitted to another number of features.
 
-    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
+    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))
     >>> bright_corner = torch.tensor([[[[1., 0], [0, 0]]]]).repeat(40, 1, 1, 1)
     >>> head = fit_head(model, bright_corner, progress=False)
     >>> rotation_prediction(model, bright_corner, head, progress=False)
@@ -120,7 +119,7 @@ def jigsaw_prediction(
 
     Raises `ValueError` if `head` is not for jigsaws, or sides of the images are not divisible by its grid.
 
-    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
+    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))
     >>> stairs = torch.tensor([[[[8., 1], [4, 2]]]]).repeat(40, 1, 1, 1)
     >>> head = fit_head(model, stairs, task='jigsaw', permutations=[(1, 0, 3, 2)], progress=False)
     >>> jigsaw_prediction(model, stairs, head, progress=False)
