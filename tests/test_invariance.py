@@ -1,4 +1,4 @@
-"Invariance: forms of data, models left as they were, new metrics in the report, names of classes, and what is refused"
+"Invariance: forms of data, models left as they were, new metrics in the report, names of classes, agreement on the line, errors"
 import sys
 from copy import deepcopy
 import numpy as np
@@ -9,6 +9,8 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 import transfer_metrics as tm
 import transfer_metrics.invariance.mano
+from transfer_metrics.datasets.published import cifar101_predictions
+from transfer_metrics.invariance.agreement_on_the_line import agreement_on_the_line
 from transfer_metrics.invariance.confidence import graded
 from transfer_metrics.invariance.evaluation import evaluate
 from transfer_metrics.invariance.image_sets import ImageSet, image_set
@@ -40,7 +42,7 @@ def test_forms_and_order():
 def test_models_are_left_as_they_were():
     busy = make().train()
     before,state = deepcopy(busy.state_dict()),torch.get_rng_state()
-    head = fit_head(busy, x, epochs=2, progress=False)
+    head = fit_head(busy, x, progress=False)
     label_free_report(busy, x, heads=head, progress=False)
     assert ri(x, busy)==pytest.approx(ri(x), rel=1e-12)
     assert all(m.training for m in busy.modules()) and torch.equal(state, torch.get_rng_state())
@@ -50,7 +52,7 @@ def test_report_is_the_metrics():
     z = make()(x).detach()
     p,source = z.softmax(1),((z*2).softmax(1),y)
     options = dict(rotation={}, jigsaw=dict(permutations=3))
-    turned,shuffled = heads = [fit_head(make(), x, task=t, epochs=2, progress=False, **o) for t,o in options.items()]
+    turned,shuffled = heads = [fit_head(make(), x, task=t, progress=False, **o) for t,o in options.items()]
     found = label_free_report(make(), (x,y), source=source, heads=heads, permutations=4, batch_size=17, progress=False)
     found = found.set_index('metric').value
     expected = {f.__name__: f(p) for f in (tm.cot,tm.nuclear_norm,tm.entropy,tm.average_confidence)}
@@ -133,3 +135,35 @@ def test_images_and_several_models():
     test = image_set((pixels,labels), limit=20)
     assert len(test.images)==20 and test.images.dtype==torch.uint8 and set(test.labels.tolist())==set(labels.tolist())
     with pytest.raises(ValueError, match='must have labels'): predicted_accuracy(models['a'], x, x, progress=False)
+
+rng = np.random.default_rng(0)
+source_y,target_y = rng.integers(0, 5, 300),rng.integers(0, 5, 200)
+
+def predictions(truth, rates):
+    "Predictions of models that know the truth at these rates, and guess otherwise"
+    return np.array([np.where(rng.random(len(truth))<rate, truth, rng.integers(0, 5, len(truth))) for rate in rates])
+
+S,T = predictions(source_y, np.linspace(.4, .9, 7)),predictions(target_y, np.linspace(.3, .7, 7))
+
+@pytest.mark.parametrize('method', ['aline-s', 'aline-d'])
+def test_agreement_of_other_orders_names_and_types(method):
+    def estimate(*given): return agreement_on_the_line(*given, method=method)
+    e = estimate(S, source_y, T)
+    o,p,q = (rng.permutation(n) for n in (7,300,200))
+    named = np.array(['owl','elk','ant','bee','cod'])
+    np.testing.assert_allclose(estimate(named[S[o][:,p]], named[source_y[p]], named[T[o][:,q]]), e[o], atol=1e-9)
+    np.testing.assert_allclose(estimate(*map(torch.tensor, (S,source_y,T))).numpy(), e, atol=1e-12)
+    frame = pd.DataFrame(T).add_prefix('m', axis=0)
+    source = pd.DataFrame(S, index=frame.index)
+    np.testing.assert_allclose(estimate(source, source_y, frame.iloc[o]).to_numpy(), e, atol=1e-12)
+
+def test_agreement_errors():
+    y,odd = source_y,np.full(300, 9)
+    odd[:10] = y[:10] # a model that predicts 9 nearly always, as no other does: it has no pair
+    for text,given,options in (
+            ('at least three models', (S[:2],y,T[:2]), {}), ("'aline-d', 'aline-s', got 'gde'", (S,y,T), dict(method='gde')),
+            ('for each of the 300 samples, got 299', (S,y[1:],T), {}), ('a row for each of the 7 models', (S,y,T[1:]), {}),
+            ('neither all correct nor all wrong', (np.vstack([S, y]),y,np.vstack([T, T[0]])), {}),
+            ('got 0 pairs', (S,y,T[[0]*7]), {}), ('model 7 has 0', (np.vstack([S, odd]),y,np.vstack([T, np.full(200, 9)])), {})):
+        with pytest.raises(ValueError, match=text): agreement_on_the_line(*given, **options)
+    with pytest.raises(ValueError, match="'v4', 'v6'"): cifar101_predictions('v5')

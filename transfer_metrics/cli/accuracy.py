@@ -27,16 +27,16 @@ def accuracy(report,
                                                 'Samples')]=None,
     classes:Annotated[Optional[str], option('Names of the classes in the order of the outputs', 'Samples')]=None,
     coverage:Annotated[float, option('Nominal coverage of the intervals', 'Reading', show_default=True)]=.9,
-    n_sets:Annotated[int, option('Shifted sets made from the labelled samples', 'Reading', min=20,
-                                 show_default=True)]=60,
+    n_sets:Annotated[Optional[int], option('Number of shifted sets made from the labelled samples', 'Reading', min=20)]=None,
     limit:Annotated[int, option('Use at most this many labelled samples', 'Samples', min=1, show_default=True)]=2000,
     device:Device=None, batch_size:BatchSize=256, seed:Seed=0):
     "Accuracy on unlabelled samples, with an interval. Without samples: digits in fog."
     from pathlib import Path
     from transfer_metrics.cli.rank import model_names
     from transfer_metrics.invariance.predicted_accuracy import plot_predicted_accuracy, predicted_accuracy, read_probs
-    options = dict(coverage=coverage, n_sets=n_sets, limit=limit, seed=seed, batch_size=batch_size, device=device,
+    options = dict(coverage=coverage, limit=limit, seed=seed, batch_size=batch_size, device=device,
                    progress=report.progress)
+    if n_sets: options['n_sets'] = n_sets
     if known_outputs or new_outputs:
         if not (known_outputs and new_outputs): raise ValueError('--known-outputs and --new-outputs go together')
         labelled,order = read_probs(known_outputs)

@@ -46,6 +46,7 @@ def invariance(report,
         unknown = given.keys()-{k for k in invariance.__annotations__}
         if unknown: raise ValueError(f'{config} has unknown options: {", ".join(sorted(unknown))}')
         return invariance(report, **given)
+    import pandas as pd
     from transfer_metrics.cli.rank import model_names
     from transfer_metrics.invariance.accuracy_fit import AccuracyFit, fit_scores, plot_fit
     from transfer_metrics.invariance.evaluation import digits_domains, evaluate
@@ -74,24 +75,26 @@ def invariance(report,
                      batch_size=batch_size, device=device, progress=report.progress, permutations=which, seed=seed)
     scores = fit_scores(found, inside.names, n_boot=n_boot)
     report.results(found)
-    shown = scores[scores.score.isin(['r2','rho','spearman','mae'])]
-    text = [f'{r.value:.2f}'+(f' [{r.lo:.2f}, {r.hi:.2f}]' if r.lo==r.lo else '') for r in shown.itertuples()]
-    for sets,rows in shown.assign(text=text).groupby('sets', sort=False):
-        report.table(f'Accuracy predicted by a line, sets {sets} the fit',
-                     rows.pivot(index=['model','metric'], columns='score',
-                                values='text').reset_index().set_index('model'))
+    scores['text'] = [f'{o.value:.2f}'+f' [{o.lo:.2f}, {o.hi:.2f}]'*(o.lo==o.lo) for o in scores.itertuples()]
+    shown = {('inside','r2'): 'R², fitted sets', ('outside','r2'): 'R², other sets',
+             ('outside','mae'): 'error, other sets'}
+    for model,rows in scores.groupby('model', sort=False):
+        text = rows.pivot(index='metric', columns=['sets','score'], values='text')
+        table = pd.DataFrame({label: text[k] for k,label in shown.items() if k in text})
+        report.table(f'{model}: accuracy from a line', table.sort_values('R², fitted sets', ascending=False))
     r2 = scores[(scores.score=='r2')&(scores.sets=='inside')]
-    for model,rows in r2.groupby('model', sort=False):
-        best = rows.loc[rows.value.idxmax()]
-        beyond = scores[(scores.model==model)&(scores.metric==best.metric)&(scores.score=='mae')&(scores.sets=='outside')].value
-        more = f'; its mean error on other sets is {beyond.iloc[0]:.3f}' if len(beyond) else ''
-        report.say(f'{model}: {best.metric} fits accuracy best on the interior sets (R² {best.value:.2f}){more}.', 'bold')
+    best = r2.loc[r2.groupby('model', sort=False).value.idxmax()]
+    beyond = scores[(scores.score=='mae')&(scores.sets=='outside')].set_index(['model','metric']).value
+    for o in best.itertuples():
+        more = f'; mean error on other sets {beyond[o.model,o.metric]:.3f}' if (o.model,o.metric) in beyond else ''
+        report.say(f'{o.model}: {o.metric} fits best (R² {o.value:.2f}){more}.', 'bold')
     def draw():
-        best = r2.loc[r2.value.idxmax()]
-        wide = found[found.model==best.model].pivot_table(index='data', columns='metric', values='value')
-        own,rest = wide[wide.index.isin(inside.names)],wide[~wide.index.isin(inside.names)]
-        ax = plot_fit(AccuracyFit().fit(own[best.metric], own.accuracy),
-                      {'other sets': (rest[best.metric],rest.accuracy)} if len(rest) else None, xlabel=best.metric)
-        ax.set_title(best.model)
+        o = best.loc[best.value.idxmax()]
+        wide = found[found.model==o.model].pivot(index='data', columns='metric', values='value')
+        own = wide.index.isin(inside.names)
+        x,y = wide[o.metric],wide.accuracy
+        ax = plot_fit(AccuracyFit().fit(x[own], y[own]), {'other sets': (x[~own],y[~own])} if len(outside) else None,
+                      xlabel=o.metric)
+        ax.set_title(o.model)
         return ax
     report.figure(draw)

@@ -9,6 +9,7 @@ from .confidence import average_confidence as average_confidence
 from .confidence import doc as doc
 from .confidence import entropy as entropy
 from .confidence import graded as graded
+from .confidence import source_and_new as source_and_new
 from .corruptions import corrupted_domain as corrupted_domain
 from .corruptions import corruption_names as corruption_names
 from .corruptions import corruptions as corruptions
@@ -24,7 +25,6 @@ from .image_sets import by_chunks as by_chunks
 from .image_sets import checked_images as checked_images
 from .image_sets import Domain as Domain
 from .image_sets import exterior_domain as exterior_domain
-from .image_sets import grey as grey
 from .image_sets import image_set as image_set
 from .image_sets import ImageSet as ImageSet
 from .image_sets import interior_domain as interior_domain

@@ -9,14 +9,13 @@ __all__ = ['FitScore', 'AccuracyFit', 'fit_scores', 'plot_fit']
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #d3697335
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 from ..arrays import ArrayLike, columns, number, one_of
 from ..plots import axes as axes_of, meaning, style
-from ..stats import Estimate, aligned, bootstrap_interval, row_kendall, row_spearman, t_interval
+from ..stats import Estimate, aligned, canonical, drawn_rows, resample, row_kendall, row_spearman, t_interval
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #250eead3
 class FitScore(NamedTuple):
@@ -31,15 +30,8 @@ def _line(u, v):
     "Slope and intercept of each row; NaN where `u` is constant"
     du = u-u[...,:1] # a constant row becomes exactly 0
     du = du-du.mean(-1, keepdims=True)
-    with np.errstate(invalid='ignore', divide='ignore'): slope = (du*(v-v[...,:1])).sum(-1)/(du*du).sum(-1)
-    return slope,v.mean(-1)-slope*u.mean(-1)
-
-def _error(kind, p, y):
-    "R2, RMSE or MAE of each row"
-    if kind=='mae': return np.abs(y-p).mean(-1)
-    squares = ((y-p)**2).mean(-1)
-    if kind=='rmse': return np.sqrt(squares)
-    with np.errstate(invalid='ignore', divide='ignore'): return np.where(np.ptp(y, -1)>0, 1-squares/y.var(-1), np.nan)
+    slope = (du*v).sum(-1, keepdims=True)/(du*du).sum(-1, keepdims=True)
+    return slope,(v-slope*u).mean(-1, keepdims=True)
 
 class AccuracyFit:
     """A line from a label-free metric to accuracy, fitted on image sets with known accuracy
@@ -86,7 +78,7 @@ class AccuracyFit:
         x,y = self._sets(metric, accuracy, 3)
         if (x==x[0]).all(): raise ValueError(f'`metric` must differ between the sets, got {x[0]:g} for all {len(x)}')
         self.metric,self.accuracy = x,y
-        self.slope,self.intercept = map(float, _line(self._axis(x), self._axis(y, 'accuracy')))
+        self.slope,self.intercept = (o.item() for o in _line(self._axis(x), self._axis(y, 'accuracy')))
         return self
 
     def predict(self,
@@ -102,7 +94,7 @@ class AccuracyFit:
         x,u,v = self._axis(np.asarray(metric, float)),self._axis(self.metric),self._axis(self.accuracy, 'accuracy')
         m,line = len(u),self.intercept+self.slope*x
         variance = ((v-self.intercept-self.slope*u)**2).sum()/max(m-2, 1)
-        error = np.sqrt(variance*(1+1/m+(x-u.mean())**2/((u-u.mean())**2).sum()))
+        error = np.sqrt(variance*(1+1/m+(x-u.mean())**2/(m*u.var())))
         lo,hi = t_interval(line, error, m-2, coverage=self.coverage)
         outside = (self.axes=='linear')&((hi<0)|(lo>1))
         return tuple(np.where(outside, np.nan, self._accuracy(o))[()] for o in (lo,hi))
@@ -112,18 +104,19 @@ class AccuracyFit:
         accuracy:ArrayLike|None=None, # Their accuracy, shape `[m]`
     ) -> FitScore: # For the fitted sets, with the line fitted again in each resample
         "How well the line predicts"
-        inside = metric is None
-        x,y = (self.metric,self.accuracy) if inside else self._sets(metric, accuracy, 2)
-        line = np.float64(self.slope),np.float64(self.intercept)
-        def error(kind, x, y):
-            u = self._axis(x)
-            slope,intercept = _line(u, self._axis(y, 'accuracy')) if inside else line
-            return _error(kind, self._accuracy(intercept[...,None]+slope[...,None]*u), y)
-        run = dict(n_boot=self.n_boot, coverage=self.coverage, seed=self.seed, vectorized=True)
-        errors = {k: bootstrap_interval(partial(error, k), x, y, **run) for k in ('r2','rmse','mae')}
-        ranks = dict(spearman=row_spearman, kendall=row_kendall)
-        return FitScore(**errors, **{k: bootstrap_interval(f, x, y, interval='percentile', **run) for k,
-                                     f in ranks.items()})
+        x,y = (self.metric,self.accuracy) if metric is None else self._sets(metric, accuracy, 2)
+        order = canonical(x, y)
+        def at(counts):
+            rows = order[drawn_rows(counts)]
+            u,v = self._axis(x)[rows],self._axis(y, 'accuracy')[rows]
+            with np.errstate(invalid='ignore', divide='ignore'):
+                slope,intercept = _line(u, v) if metric is None else (self.slope,self.intercept)
+                error = self._accuracy(intercept+slope*u)-y[rows]
+                r2 = np.where(np.ptp(v, 1)>0, 1-(error**2).mean(1)/y[rows].var(1), np.nan)
+            return dict(r2=r2, rmse=np.sqrt((error**2).mean(1)), mae=abs(error).mean(1), spearman=row_spearman(u, v),
+                        kendall=row_kendall(u, v))
+        return FitScore(**resample(at, len(x), n_boot=self.n_boot, coverage=self.coverage, seed=self.seed,
+                                   interval='expanded'))
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #c2d10176
 def fit_scores(
@@ -142,13 +135,12 @@ def fit_scores(
         if not chosen.any():
             raise ValueError(f'`inside` must name sets of `frame`, such as {wide.index[0]!r}, got {inside!r}')
         for metric in own.metric[own.metric!='accuracy'].unique():
-            within,beyond = (wide[at][[metric,'accuracy']].dropna() for at in (chosen,~chosen))
-            if len(within)<3 or within[metric].nunique()<2: continue
-            fit = AccuracyFit(**options).fit(within[metric], within.accuracy)
-            scores = {'inside': fit.score()}|({'outside': fit.score(beyond[metric], beyond.accuracy)} if len(beyond)>1
-                                              else {})
+            within,beyond = (wide[at][[metric,'accuracy']].dropna().to_numpy().T for at in (chosen,~chosen))
+            if len({*within[0]})<2 or within.shape[1]<3: continue
+            fit = AccuracyFit(**options).fit(*within)
+            scores = [('inside',fit.score()), *([('outside',fit.score(*beyond))] if beyond.shape[1]>1 else [])]
             rows += [dict(model=model, metric=metric, sets=sets, score=k, value=e.value, lo=e.lo, hi=e.hi, n=e.n)
-                     for sets,s in scores.items() for k,e in s._asdict().items()]
+                     for sets,s in scores for k,e in s._asdict().items()]
     return pd.DataFrame(rows, columns=['model','metric','sets','score','value','lo','hi','n'])
 
 def plot_fit(
@@ -160,12 +152,12 @@ def plot_fit(
 ) -> Any: # Matplotlib axes
     "Accuracy against the metric, with the line, its prediction interval, and other sets as hollow marks"
     ax,groups,color = axes_of(ax),outside or {},meaning['transfer']
-    every = np.concatenate([fit.metric, *(np.asarray(x) for x,_ in groups.values())])
+    every = np.concatenate([fit.metric, *(x for x,_ in groups.values())])
     x = np.linspace(every.min(), every.max(), 100)
     ax.fill_between(x, *fit.interval(x), color=color, alpha=.15, lw=0, label=f'{100*fit.coverage:g} % for a new set')
     ax.plot(x, fit.predict(x), color=color, lw=1.5)
     ax.plot(fit.metric, fit.accuracy, 'o', color=color, ms=3.5, label='fitted')
-    for i,(k,(a,b)) in enumerate(groups.items(), 1): ax.plot(a, b, ls='', mfc='none', ms=4.5, label=k, **style(i))
+    for i,(k,xy) in enumerate(groups.items(), 1): ax.plot(*xy, ls='', mfc='none', ms=4.5, label=k, **style(i))
     ax.set(xlabel=xlabel, ylabel='accuracy')
     ax.legend(frameon=False, fontsize=8)
     return ax

@@ -66,12 +66,10 @@ def agreement_on_the_line(
     i,j,acc,(x,z) = i[ok],j[ok],ndtri(right),ndtri(agree[:,ok])
     a,b = np.polyfit(x, z, 1)
     if method=='aline-s': return like(torch.from_numpy(ndtr(a*acc+b)), source_preds)
-    G,sums = np.zeros((m,m)),np.zeros(m) # normal equations of the pairs
-    for at in (i,i),(j,j),(i,j),(j,i): np.add.at(G, at, 1)
-    for k in i,j: np.add.at(sums, k, z+a*((acc[i]+acc[j])/2-x))
-    if np.linalg.eigvalsh(G)[0]<1e-9*m:
-        k = G.diagonal().argmin()
-        raise ValueError(f'`source_preds` have too few pairs with an agreement within `bounds`, model {k} has '
-                         f'{G[k,k]:.0f}; widen `bounds`, leave '
-                         "such models out, or use method='aline-s'")
-    return like(torch.from_numpy(ndtr(np.linalg.solve(G, 2*sums))), source_preds)
+    pairs = (np.eye(m)[i]+np.eye(m)[j])/2 # mean over the two models of each pair
+    probits,_,rank,_ = np.linalg.lstsq(pairs, z+a*(pairs@acc-x))
+    if rank<m:
+        k,n = pairs.sum(0).argmin(),2*pairs.sum(0).min()
+        raise ValueError(f'`source_preds` have too few pairs with an agreement within `bounds`, model {k} has {n:.0f}; '
+                         "widen `bounds`, leave such models out, or use method='aline-s'")
+    return like(torch.from_numpy(ndtr(probits)), source_preds)

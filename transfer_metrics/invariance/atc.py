@@ -9,9 +9,9 @@ __all__ = ['atc']
 
 # %% ../../nbs/invariance/06_atc.ipynb #9c3ca97a
 import torch
-from ..arrays import ArrayLike, as_probs, one_of
+from ..arrays import ArrayLike, one_of
 from ..registry import metric
-from .confidence import graded
+from .confidence import source_and_new
 
 # %% ../../nbs/invariance/06_atc.ipynb #bfc5b8fd
 def _confidence(p, score):
@@ -39,9 +39,7 @@ def atc(
     0.5
     """
     one_of(score, 'score', ('max','entropy'))
-    (p,_,right),q = graded(source_probs, source_labels),as_probs(probs)
-    if p.shape[1]!=q.shape[1]:
-        raise ValueError(f'`source_probs` and `probs` must have the same classes, got {p.shape[1]} and {q.shape[1]} columns')
+    p,q,right = source_and_new(source_probs, source_labels, probs)
     m = int(right.sum())
     if not m: return 0.
     s,new = _confidence(p, score).sort(descending=True).values,_confidence(q, score)

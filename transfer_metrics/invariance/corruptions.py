@@ -9,15 +9,16 @@ __all__ = ['corruption_names', 'corruptions', 'corrupted_domain']
 
 # %% ../../nbs/invariance/11_corruptions.ipynb #cb85a0ae
 import math
-from collections.abc import Callable, Iterable
-from io import BytesIO
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 import numpy as np
 import torch
-from torch.nn.functional import avg_pool2d, conv2d, grid_sample, interpolate, max_pool2d, pad
+from scipy.ndimage import gaussian_filter
+from scipy.signal import fftconvolve
+from torch.nn.functional import grid_sample, interpolate
 from ..arrays import ArrayLike, like, one_of, whole
-from .image_sets import Domain, by_chunks, checked_images, grey
+from .image_sets import Domain, by_chunks, checked_images
 
 # %% ../../nbs/invariance/11_corruptions.ipynb #21263ac4
 _constants:dict[str,list] = dict(
@@ -44,225 +45,161 @@ _constants:dict[str,list] = dict(
 corruption_names = tuple(_constants) # the fifteen of the benchmark, then its four extra ones
 
 # %% ../../nbs/invariance/11_corruptions.ipynb #d346ca39
-class _Draw:
-    "Random numbers by name, one generator each, so that those of an image do not depend on the size of the chunks"
-    def __init__(self, *seed): self.seed,self.made = seed,{}
-    def rng(self, key, *seed):
-        if key not in self.made: self.made[key] = np.random.default_rng([*self.seed,*seed])
-        return self.made[key]
-    def normal(self, key, *shape):
-        return torch.from_numpy(self.rng(key, len(self.made)).standard_normal(shape, np.float32))
-    def uniform(self, key, *shape): return torch.from_numpy(self.rng(key, len(self.made)).random(shape, np.float32))
+def _blurred(x, sigma, **options): return gaussian_filter(x, sigma, mode='nearest', axes=(2,3), **options)
 
-def _padded(x, ry, rx, mode):
-    iy,ix = (torch.from_numpy(np.pad(np.arange(n), r, mode)).to(x.device) for n,r in ((x.shape[2],ry),(x.shape[3],rx)))
-    return x[:,:,iy][...,ix]
+def _places(x): return np.stack(np.meshgrid(*map(np.arange, x.shape[:1:-1])), -1) # of the pixels, column and row
 
-def _filtered(x, kernel, mode):
-    h,w = kernel.shape
-    return conv2d(_padded(x, h//2, w//2, mode), kernel.to(x).expand(x.shape[1], 1, h, w), groups=x.shape[1])
-
-def _bell(r, sigma): return torch.exp(-torch.arange(-r, r+1, dtype=torch.float64)**2/(2*sigma**2))
-
-def _smoothed(x, sigma, truncate=4., mode='edge'):
-    "Gaussian blur"
-    if sigma<=0: return x
-    bell = _bell(int(truncate*sigma+.5), sigma)
-    weights = bell/bell.sum()
-    return _filtered(_filtered(x, weights[None], mode), weights[:,None], mode)
+def _sampled(x, places):
+    "Images at places between pixels, shape `[n, h, w, 2]`, mirrored at the border"
+    places = 2*places/np.maximum(np.array(x.shape[:1:-1])-1, 1)-1
+    grid = torch.from_numpy(places.astype(x.dtype)).expand(len(x), -1, -1, -1)
+    return grid_sample(torch.from_numpy(x), grid, padding_mode='reflection', align_corners=True).numpy()
 
 def _zoomed(x, factor):
     "The middle of images, magnified"
-    def middle(x, h, w):
-        top,left = (x.shape[2]-h)//2,(x.shape[3]-w)//2
-        return x[...,top:top+h,left:left+w]
-    h,w = x.shape[2:]
-    kept = [math.ceil(n/factor) for n in (h,w)]
-    return middle(interpolate(middle(x, *kept), [max(n, round(k*factor)) for n,k in zip((h,w), kept, strict=True)],
-                              mode='bilinear',
-                              align_corners=True), h, w)
+    middle = (np.array(x.shape[:1:-1])-1)/2
+    return _sampled(x, middle+(_places(x)[None]-middle)/factor)
 
-def _grown(x, size): return x if x.shape[2:]==size else interpolate(x, size, mode='bilinear', align_corners=False)
+def _filtered(x, kernels, mode):
+    m = kernels.shape[-1]//2
+    return fftconvolve(np.pad(x, ((0,0),(0,0),(m,m),(m,m)), mode), kernels, 'valid', axes=(2,3))
 
-def _looked_up(x, at):
-    "Each pixel from another position `at`, row by row, shape `[n, h, w]`"
-    return x.flatten(2).gather(2, at.reshape(len(x), 1, -1).expand(-1, x.shape[1], -1)).view_as(x)
-
-def _streaked(x, radius, sigma, angle):
+def _streaked(x, radius, sigma, angles):
     "Motion blur of each image in its own direction, in radians, shape `[n]`"
-    def along(m, shift): return (torch.arange(m, device=x.device)+shift.ceil().long()[:,None]).clamp_(0, m-1)
-    h,w = x.shape[2:]
-    k = np.exp(-np.arange(2*math.ceil(radius)+1)**2/(2*sigma**2))
-    res = torch.zeros_like(x)
-    for i,weight in enumerate(k/k.sum()):
-        at = along(h, i*angle.sin()-.5)[:,:,None]*w+along(w, i*angle.cos()-.5)[:,None]
-        res.add_(_looked_up(x, at), alpha=weight)
-    return res
+    steps = np.arange(2*math.ceil(radius)+1)
+    kernels,m = np.zeros((len(x),1,2*len(steps)-1,2*len(steps)-1)),len(steps)-1
+    rows,cols = (m-np.rint(np.outer(f(angles), steps)).astype(int) for f in (np.sin,np.cos))
+    np.add.at(kernels, (np.arange(len(x))[:,None],0,rows,cols), np.exp(-steps**2/(2*sigma**2)))
+    return _filtered(x, kernels/kernels.sum((2,3), keepdims=True), 'edge')
 
-def _base(x, s): return len(x),1,math.ceil(x.shape[2]/s),math.ceil(x.shape[3]/s) # a grid of about 32 x 32
+def _coarse(x, rng, s, mean, spread):
+    "Normal random numbers on a grid of about 32 x 32, shape `[n, 1, h/s, w/s]`"
+    return rng.normal(mean, spread, (len(x),1,math.ceil(x.shape[2]/s),math.ceil(x.shape[3]/s)))
+
+def _grown(a, x): return interpolate(torch.from_numpy(a), x.shape[2:], mode='bilinear').numpy() # to the size of images
+def _grey(x): return np.average(x, 1, [.299,.587,.114] if x.shape[1]==3 else None, keepdims=True)
 
 # %% ../../nbs/invariance/11_corruptions.ipynb #d3b49a61
-def _gaussian_noise(x, c, draw, s): return x+c*draw.normal('noise', *x.shape).to(x)
-def _speckle_noise(x, c, draw, s): return x+x*c*draw.normal('noise', *x.shape).to(x)
-def _shot_noise(x, c, draw, s):
-    return torch.from_numpy(draw.rng('poisson').poisson((x*c).cpu().numpy()).astype(np.float32)).to(x)/c
-def _impulse_noise(x, c, draw, s):
-    u = draw.uniform('where', *x.shape).to(x)
-    return torch.where(u<c/2, 0, torch.where(u<c, 1, x))
+def _gaussian_noise(x, c, rng, s): return x+c*rng.standard_normal(x.shape)
+def _speckle_noise(x, c, rng, s): return x+x*c*rng.standard_normal(x.shape)
+def _shot_noise(x, c, rng, s): return rng.poisson(x*c)/c
+def _impulse_noise(x, c, rng, s):
+    u = rng.random(x.shape)
+    return np.where(u<c/2, 0, np.where(u<c, 1, x))
 
-def _gaussian_blur(x, c, draw, s): return _smoothed(x, c*s)
+def _gaussian_blur(x, c, rng, s): return _blurred(x, c*s)
 
-def _defocus_blur(x, c, draw, s):
+def _defocus_blur(x, c, rng, s):
     radius,alias,r = c[0]*s,c[1]*s,max(1, round(s))
-    squares = torch.arange(-math.ceil(radius)-r, math.ceil(radius)+r+1)**2
-    disk = (squares[:,None]+squares<=radius**2).double()
-    bell = _bell(r, alias)
-    kernel = conv2d((disk/disk.sum())[None,None], (torch.outer(bell, bell)/bell.sum()**2)[None,None], padding=r)
-    return _filtered(x, kernel[0,0], 'reflect')
+    squares = np.arange(-math.ceil(radius)-r, math.ceil(radius)+r+1)**2
+    disk = squares[:,None]+squares<=radius**2
+    kernel = gaussian_filter(disk/disk.sum(), alias, mode='constant', radius=r)
+    return _filtered(x, kernel[None,None], 'reflect')
 
-def _zoom_blur(x, c, draw, s):
+def _zoom_blur(x, c, rng, s):
     factors = np.arange(1, c, .01)
     return (x+sum(_zoomed(x, f) for f in factors))/(len(factors)+1)
 
-def _motion_blur(x, c, draw, s):
-    return _streaked(x, c[0]*s, c[1]*s, torch.deg2rad(90*draw.uniform('angle', len(x))-45).to(x))
+def _motion_blur(x, c, rng, s): return _streaked(x, c[0]*s, c[1]*s, np.deg2rad(rng.uniform(-45, 45, len(x))))
 
-def _glass_blur(x, c, draw, s):
-    n,_,h,w = x.shape
-    d = max(1, round(c[1]*s))
-    def inside(m): return (torch.arange(m)>d)&(torch.arange(m)<=m-d) # pixels that the original moves
-    x = _smoothed(x, c[0]*s)
-    for k in range(c[2]):
-        moves = (draw.uniform(k, n, 2, h, w).to(x)*2*d).floor().long().clamp_(max=2*d-1)-d
-        dy,dx = torch.where((inside(h)[:,None]&inside(w)).to(x.device), moves, 0).unbind(1)
-        y,z = (torch.arange(m, device=x.device) for m in (h,w))
-        x = _looked_up(x, (y[:,None]+dy)*w+z+dx)
-    return _smoothed(x, c[0]*s)
+def _glass_blur(x, c, rng, s):
+    x,d = _blurred(x, c[0]*s),max(1, round(c[1]*s))
+    for _ in range(c[2]): x = _sampled(x, _places(x)+rng.integers(-d, d, (len(x),*x.shape[2:],2)))
+    return _blurred(x, c[0]*s)
 
 # %% ../../nbs/invariance/11_corruptions.ipynb #d98b60e1
-def _snow(x, c, draw, s):
-    mean,spread,zoom,least,length,sigma,kept = c
-    flakes = _zoomed(mean+spread*draw.normal('flakes', *_base(x, s)).to(x), zoom)
-    flakes = _grown(torch.where(flakes<least, 0, flakes), x.shape[2:]).clamp_(0, 1)
-    flakes = _streaked(flakes, length*s, sigma*s, torch.deg2rad(-135+90*draw.uniform('angle', len(x))).to(x))
-    return kept*x+(1-kept)*torch.maximum(x, grey(x)*1.5+.5)+flakes+flakes.rot90(2, (2,3))
+def _snow(x, c, rng, s):
+    mean,spread,factor,least,length,sigma,share = c
+    flakes = _zoomed(_coarse(x, rng, s, mean, spread), factor)
+    flakes = _grown(np.where(flakes<least, 0, flakes), x).clip(0, 1)
+    flakes = _streaked(flakes, length*s, sigma*s, np.deg2rad(rng.uniform(-135, -45, len(x))))
+    return share*x+(1-share)*np.maximum(x, _grey(x)*1.5+.5)+flakes+np.rot90(flakes, 2, (2,3))
 
-def _clouds(x, draw, decay):
-    "A cloud per image, in [0, 1], shape `[n, 1, h, w]`"
+def _clouds(x, rng, decay):
+    "A plasma fractal per image, in [0, 1], shape `[n, 1, h, w]`, by the diamond-square algorithm"
     h,w = x.shape[2:]
-    size = step = 2**max(1, math.ceil(math.log2(max(h, w))))
-    u = (2*draw.uniform('clouds', len(x), size*size)-1).to(x)
-    m,wibble,at = u.new_zeros(len(u), size, size),100.,0
-    def fill(rows, cols, total):
-        nonlocal at
-        m[:,rows,cols] = total/4+wibble**2*u[:,at:at+total[0].numel()].view_as(total)
-        at += total[0].numel()
+    step = 2**max(1, math.ceil(math.log2(max(h, w))))
+    m,wibble = np.zeros((len(x),step,step)),100.
+    def between(a, b): return (a+b)/4+wibble**2*rng.uniform(-1, 1, a.shape)
     while step>=2:
         corner,middle = slice(None, None, step),slice(step//2, None, step)
         a = m[:,corner,corner]
-        row,col = a+a.roll(-1, 2),a+a.roll(-1, 1)
-        fill(middle, middle, col+col.roll(-1, 2))
-        b = m[:,middle,middle]
-        vertical,horizontal = b+b.roll(1, 1),b+b.roll(1, 2)
-        fill(corner, middle, vertical+row)
-        fill(middle, corner, horizontal+col)
+        right,down = a+np.roll(a, -1, 2),a+np.roll(a, -1, 1)
+        b = m[:,middle,middle] = between(down, np.roll(down, -1, 2))
+        m[:,corner,middle] = between(b+np.roll(b, 1, 1), right)
+        m[:,middle,corner] = between(b+np.roll(b, 1, 2), down)
         step,wibble = step//2,wibble/decay
-    m -= m.amin((1,2), keepdim=True)
-    return (m/m.amax((1,2), keepdim=True))[:,None,:h,:w]
+    m -= m.min((1,2), keepdims=True)
+    return (m/m.max((1,2), keepdims=True))[:,None,:h,:w]
 
-def _fog(x, c, draw, s):
+def _fog(x, c, rng, s):
     thickness,decay = c
-    top = x.amax((1,2,3), keepdim=True)
-    return (x+thickness*_clouds(x, draw, decay))*top/(top+thickness)
+    top = x.max((1,2,3), keepdims=True)
+    return (x+thickness*_clouds(x, rng, decay))*top/(top+thickness)
 
-def _frost(x, c, draw, s):
-    ice = .2+.8*(1-(2*_clouds(x, draw, 1.6)-1).abs())**2 # veins
-    return c[0]*x+c[1]*ice*x.new_tensor([.85,.95,1.] if x.shape[1]==3 else [.93])[:,None,None]
+def _frost(x, c, rng, s):
+    ice = .2+.8*(1-abs(2*_clouds(x, rng, 1.6)-1))**2 # veins
+    return c[0]*x+c[1]*ice*np.array([.85,.95,1.] if x.shape[1]==3 else [.93])[:,None,None]
 
-def _mean3(x): return avg_pool2d(_padded(x, 1, 1, 'reflect'), 3, 1)
-
-def _relief(liquid, s):
-    "Brightness of the surface of a liquid, lit from the upper left; the maximum is 1"
-    from scipy.ndimage import distance_transform_edt # slow
-    from torchvision.transforms.v2.functional import equalize # slow
-    wet = (liquid>0).to(liquid.dtype)
-    shore = ((wet>0)&(-max_pool2d(-wet, 3, 1, 1)==0))[:,0]
-    far = distance_transform_edt(~shore.cpu().numpy(), sampling=(1e6,1,1)) if shore.any() else np.full(shore.shape, 1e6)
-    height = torch.from_numpy(np.minimum(far/s, 20)).to(liquid)[:,None]
-    slope = equalize((_mean3(height)+1e-4).to(torch.uint8)).to(liquid)
-    light = torch.tensor([[-2.,-1,0],[-1,1,1],[0,1,2]])
-    m = liquid*_mean3(_filtered(slope, light, 'reflect').clamp_(0, 255))
-    return m/m.amax((1,2,3), keepdim=True).clamp_(min=1e-12)
-
-def _spatter(x, c, draw, s):
+def _spatter(x, c, rng, s):
     mean,spread,sigma,least,strength,mud = c
-    liquid = _grown(_smoothed(mean+spread*draw.normal('liquid', *_base(x, s)).to(x), sigma), x.shape[2:])
-    liquid = torch.where(liquid<least, 0, liquid)
-    colour = x.new_tensor((63,42,20) if mud else (175,238,238))[:,None,None]/255
-    if x.shape[1]!=3: colour = grey(colour[None])[0]
-    if not mud: return x+strength*_relief(liquid, s)*colour
-    m = _smoothed((liquid>least).to(x), strength*s)
-    m = torch.where(m<.8, 0, m)
+    liquid = _grown(_blurred(_coarse(x, rng, s, mean, spread), sigma), x)
+    liquid = np.where(liquid<least, 0, liquid)
+    colour = np.array((63,42,20) if mud else (175,238,238)).reshape(1, 3, 1, 1)/255
+    if x.shape[1]!=3: colour = _grey(colour)
+    if not mud: # the surface of the drops is lit from the upper left
+        m = liquid*_filtered(_blurred(liquid, s), np.array([[[[2.,1,0],[1,0,-1],[0,-1,-2]]]]), 'reflect').clip(0)
+        return x+strength*m/m.max((1,2,3), keepdims=True).clip(1e-12)*colour
+    m = _blurred((liquid>least).astype(float), strength*s)
+    m = np.where(m<.8, 0, m)
     return x*(1-m)+colour*m
 
 # %% ../../nbs/invariance/11_corruptions.ipynb #c6e26d05
-def _contrast(x, c, draw, s):
-    m = x.mean((2,3), keepdim=True)
+def _contrast(x, c, rng, s):
+    m = x.mean((2,3), keepdims=True)
     return (x-m)*c+m
 
-def _brightness(x, c, draw, s):
-    v = x.amax(1, keepdim=True)
-    return torch.where(v>0, x*((v+c).clamp(max=1)/v.clamp(min=1e-12)), c)
+def _brightness(x, c, rng, s):
+    v = x.max(1, keepdims=True)
+    return np.where(v>0, x*((v+c).clip(max=1)/v.clip(1e-12)), c)
 
-def _saturate(x, c, draw, s):
-    if x.shape[1]==1: return x
-    v,low = x.amax(1, keepdim=True),x.amin(1, keepdim=True)
-    sat = (v-low)/v.clamp(min=1e-12)
-    new = (sat*c[0]+c[1]).clamp(0, 1)
-    red = torch.cat([v, (v*(1-new)).expand(-1, x.shape[1]-1, -1, -1)], 1) # a grey pixel has the hue of red
-    return torch.where(sat>0, v-(v-x)*new/torch.where(sat>0, sat, 1), red)
+def _saturate(x, c, rng, s):
+    if x.shape[1]!=3: return x
+    from matplotlib.colors import hsv_to_rgb, rgb_to_hsv # slow
+    hsv = rgb_to_hsv(np.moveaxis(x, 1, -1))*[1,c[0],1]+[0,c[1],0]
+    return np.moveaxis(hsv_to_rgb(hsv.clip(0, 1)), -1, 1)
 
-def _jpeg_compression(x, c, draw, s):
+def _pil(x, change):
+    "A change of PIL images with three channels, or one: other channels are images of their own"
+    from PIL import Image
+    a = (x*255).round().astype(np.uint8)
+    a = np.ascontiguousarray(np.moveaxis(a, 1, -1)) if x.shape[1]==3 else a.reshape(-1, *x.shape[2:])
+    a = np.stack([change(Image.fromarray(o)) for o in a])
+    return (np.moveaxis(a, -1, 1) if x.shape[1]==3 else a.reshape(x.shape))/255
+
+def _pixelate(x, c, rng, s):
+    h,w = x.shape[2:]
+    def change(image): return image.resize((max(1, int(w*c)),max(1, int(h*c))), 4).resize((w,h), 4) # 4: box filter
+    return _pil(x, change)
+
+def _jpeg_compression(x, c, rng, s):
+    from io import BytesIO
     from PIL import Image # torchvision's encoder is to be removed
-    def saved(a):
-        f = BytesIO()
-        Image.fromarray(np.ascontiguousarray(a)).save(f, 'JPEG', quality=c)
-        return np.asarray(Image.open(f))
-    a = (x*255).round().to(torch.uint8).cpu().numpy()
-    a = np.moveaxis(a, 1, -1) if x.shape[1]==3 else a.reshape(-1, *a.shape[2:]) # other channels are files of their own
-    a = np.stack([saved(o) for o in a])
-    return torch.from_numpy(np.moveaxis(a, -1, 1) if x.shape[1]==3 else a.reshape(x.shape)).to(x)/255
+    def change(image):
+        file = BytesIO()
+        image.save(file, 'JPEG', quality=c)
+        return Image.open(file)
+    return _pil(x, change)
 
-def _box(n, m):
-    "Weights `[m, n]` of PIL's box filter from `n` pixels to `m`"
-    i,centre,reach = np.arange(n),(np.arange(m)[:,None]+.5)*n/m,max(n/m, 1)/2
-    off = (i-centre+.5)/(2*reach)
-    k = ((i>=(centre-reach+.5).astype(int))&(i<(centre+reach+.5).astype(int))&(off>-.5)&(off<=.5)).astype(float)
-    return k/k.sum(1, keepdims=True)
-
-def _pixelate(x, c, draw, s):
-    rows,cols = (torch.from_numpy(_box(max(1, int(n*c)), n)@_box(n, max(1, int(n*c)))).to(x) for n in x.shape[2:])
-    return rows@x@cols.T
-
-def _sampled(x, px, py, corners):
-    "Images at places in pixels, mirrored at the border"
-    px,py = (2*p/max(n-1, 1)-1 if corners else (2*p+1)/n-1 for p,n in ((px,x.shape[3]),(py,x.shape[2])))
-    return grid_sample(x, torch.stack([px,py], -1), padding_mode='reflection', align_corners=corners)
-
-def _elastic_transform(x, c, draw, s):
-    n,_,h,w = x.shape
-    (pull,width,tilt),side = c,min(h, w)
-    y,z = torch.meshgrid(torch.arange(h).to(x), torch.arange(w).to(x), indexing='ij')
-    points = x.new_tensor([(1,1),(1,-1),(-1,-1)])*(side//3)+x.new_tensor([w//2,h//2]) # three points move at random
-    moved = points+(2*draw.uniform('corners', n, 3, 2)-1).to(x)*tilt*side
-    back = torch.linalg.solve(pad(moved, (0,1), value=1.), points.expand(n, -1, -1))
-    x = _sampled(x, *(torch.stack([z,y,torch.ones_like(y)], -1)@back[:,None]).unbind(-1), True)
-    if not pull: return x
-    field = (2*draw.uniform('field', n, 2, math.ceil(h/(side/32)), math.ceil(w/(side/32)))-1).to(x)
-    dy,dx = (_grown(_smoothed(field, 32*width, 3., 'symmetric'), (h,w))*pull*side).unbind(1)
-    return _sampled(x, z+dx, y+dy, False)
-
-_functions:dict[str,Callable] = {k: globals()[f'_{k}'] for k in corruption_names}
+def _elastic_transform(x, c, rng, s):
+    (n,_,h,w),(pull,width,tilt) = x.shape,c
+    side = min(h, w)
+    points = np.array([(1,1),(1,-1),(-1,-1)])*(side//3)+(w//2,h//2) # three points move at random
+    moved = points+rng.uniform(-1, 1, (n,3,2))*tilt*side
+    back = np.linalg.solve(np.dstack([moved,np.ones((n,3))]), np.broadcast_to(points, moved.shape))[:,None]
+    field = rng.uniform(-1, 1, (n,2,math.ceil(h/s),math.ceil(w/s)))
+    field = pull*side*_grown(_blurred(field, 32*width, truncate=3), x)
+    return _sampled(x, (_places(x)+np.moveaxis(field, 1, -1))@back[:,:,:2]+back[:,:,2:])
 
 # %% ../../nbs/invariance/11_corruptions.ipynb #5103dfdd
 def corruptions(
@@ -277,9 +214,9 @@ def corruptions(
     Raises `ValueError` if the name or severity is unknown, or images are outside [0, 1].
     """
     c = _constants[one_of(name, 'name', corruption_names)][whole(severity, 'severity', 1, 5)-1]
-    x,draw = checked_images(images),_Draw(seed, corruption_names.index(name), severity)
-    s = max(1, min(x.shape[2:])/32) # factor on lengths in pixels
-    return like(by_chunks(lambda some,rows: _functions[name](some, c, draw, s), x), images)
+    x,rng = checked_images(images),np.random.default_rng([seed,corruption_names.index(name),severity])
+    corrupt,s = globals()[f'_{name}'],max(1, min(x.shape[2:])/32) # s: factor on lengths in pixels
+    return like(by_chunks(lambda some,_: torch.from_numpy(corrupt(some.cpu().numpy(), c, rng, s)), x), images)
 
 def corrupted_domain(
     images:Any, # Shape `[n, c, h, w]`: `uint8`, or floating point in [0, 1]; or a `Domain`, each set of which is corrupted
@@ -298,8 +235,10 @@ def corrupted_domain(
     """
     kinds = [*product([names] if isinstance(names, str) else names, severities)]
     for k,severity in kinds: whole(severity, 'severity', 1, 5), one_of(k, 'name', corruption_names)
-    x = images if isinstance(images, Domain) else checked_images(images)
-    sets = x if isinstance(x, Domain) else Domain([''], lambda i: (x,labels))
+    sets = images
+    if not isinstance(images, Domain):
+        x = checked_images(images)
+        sets = Domain([''], lambda i: (x,labels))
     def load(i):
         o = sets[i//len(kinds)]
         return corruptions(o.images, *kinds[i%len(kinds)], seed=seed),o.labels

@@ -54,36 +54,36 @@ def evaluate(
     """
     if not isinstance(models, Mapping) or not models:
         raise ValueError(f'`models` must be {{name: model}}, got {models!r:.60}')
-    rows,found,seen,run = Rows(store, resume=resume),[],set(),dict(batch_size=batch_size, device=device, progress=False)
+    rows,found,run = Rows(store, resume=resume),{},dict(batch_size=batch_size, device=device, progress=False)
     def ready(o):
         x = o.images/255 if o.images.dtype==torch.uint8 else o.images
         return x if prepare is None else prepare(x),o.labels
-    given,keys = {},{}
+    given = {}
     for k,m in models.items():
-        labelled = None if source is None else source[k] if isinstance(source, Mapping) else source
-        if isinstance(labelled, ImageSet):
-            looks = [look.probs.cpu() for look in forward(m, ready(labelled), dtype=torch.float64, **run)]
-            labelled = torch.cat(looks),labelled.labels
-        given[k] = dict(source=labelled, heads=tuple((heads or {}).get(k, ())))
-        keys[k] = key_of(m, prepare, options, labelled, *(vars(h) for h in given[k]['heads'])) if store else k
+        known = source[k] if isinstance(source, Mapping) else source
+        if isinstance(known, ImageSet):
+            looks = forward(m, ready(known), dtype=torch.float64, **run)
+            known = torch.cat([look.probs.cpu() for look in looks]),known.labels
+        given[k] = dict(source=known, heads=[*(heads or {}).get(k, ())])
+    keys = {k: key_of(m, prepare, options, given[k]) for k,m in models.items()}
     for data in tqdm(domain, desc='image sets', unit='set', disable=not progress):
-        if data.name in seen: raise ValueError(f'the sets must have different names, got {data.name!r} twice')
-        seen.add(data.name)
-        content = key_of(data.images, data.labels) if store else data.name
+        if (data.name,*models)[:2] in found:
+            raise ValueError(f'the sets must have different names, got {data.name!r} twice')
+        content = key_of(data.images, data.labels)
         for k,m in models.items():
             names = label_free_names(metrics, labels=data.labels is not None, classifier=m, **given[k])
-            key_by_name = {o: f'{keys[k]}-{content}-{o}' for o in names}
-            missing,error,start = [o for o in names if key_by_name[o] not in rows],'',time.perf_counter()
+            key = {o: f'{keys[k]}-{content}-{o}' for o in names}
+            missing,error,start = [o for o in names if key[o] not in rows],'',time.perf_counter()
             try:
                 for o in label_free_report(m, ready(data), missing, **given[k], **run,
                                            **options).itertuples() if missing else ():
                     spent = (time.perf_counter()-start)/len(missing)
-                    rows.put(key_by_name[o.metric], dict(value=o.value, n=o.n, unit=o.unit, seconds=spent))
+                    rows.put(key[o.metric], dict(value=o.value, n=o.n, unit=o.unit, seconds=spent))
             except Exception as e: error = f'{type(e).__name__}: {e}'
-            found += [dict(model=k, data=data.name, metric=o)|rows.get(key, dict(error=error)) for o,
-                      key in key_by_name.items()]
-    if not seen: raise ValueError('`domain` must hold at least one image set, got none')
-    return result_frame(sorted(found, key=lambda o: [*models].index(o['model'])))
+            found[data.name,k] = [dict(model=k, data=data.name, metric=o)|rows.get(key[o], dict(error=error))
+                                  for o in names]
+    if not found: raise ValueError('`domain` must hold at least one image set, got none')
+    return result_frame(row for k in models for (_,model),several in found.items() if model==k for row in several)
 
 # %% ../../nbs/invariance/14_evaluation.ipynb #2fed23d6
 class DigitsDomains(NamedTuple):

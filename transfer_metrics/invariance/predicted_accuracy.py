@@ -10,6 +10,7 @@ __all__ = ['label_free_names', 'label_free_report', 'read_probs', 'PredictedAccu
 
 # %% ../../nbs/invariance/13_predicted_accuracy.ipynb #ed4841d6
 import math
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,10 +32,9 @@ from ..registry import registry, resolve_all, result_frame
 from .atc import atc
 from .confidence import graded
 from .corruptions import corruption_names, corruptions
-from .effective_invariance import effective_invariance
+from .effective_invariance import jigsaw_invariance, rotation_invariance
 from .image_sets import image_set, interior_domain
-from .prediction import TransformHead
-from .views import jigsaw, permutations as permutations_of, rotate
+from .prediction import TransformHead, jigsaw_prediction, rotation_prediction
 
 # %% ../../nbs/invariance/13_predicted_accuracy.ipynb #d754efb9
 def _of_outputs():
@@ -42,6 +42,8 @@ def _of_outputs():
     among = {k: m for k,m in registry('invariance').items()
              if {*m.args}<={'probs','logits','source_probs','source_labels'}}
     return resolve_all(among|{'atc_entropy': partial(atc, score='entropy')})
+
+_of_views = 'rotation_invariance','jigsaw_invariance','rotation_prediction','jigsaw_prediction'
 
 def label_free_names(
     metrics:str|Iterable[str]|None=None, # As in `label_free_report`
@@ -52,16 +54,14 @@ def label_free_names(
     classifier:Any=None, # The model; of scikit-learn only metrics of probabilities are possible
 ) -> list[str]: # Names of the rows
     "Metrics that a report can have; raises `ValueError` if one that is asked for is unknown or cannot be computed"
-    views,network = ('rotation_invariance','jigsaw_invariance'),not is_classifier(classifier)
-    possible = [k for k,(m,_) in _of_outputs().items() if (network or 'logits' not in m.args)
+    among,network = _of_outputs(),not is_classifier(classifier)
+    possible = [k for k,(m,_) in among.items() if (network or 'logits' not in m.args)
                 and (source is not None or 'source_labels' not in m.args)]
-    possible += [*(views if network else ()), *(f'{h.task}_prediction' for h in heads),
-                 *(['accuracy'] if labels else ())]
+    possible += [*_of_views[:2*network], *(f'{h.task}_prediction' for h in heads), *['accuracy']*labels]
     if metrics is None: return possible
     names = [k.strip() for k in metrics.split(',')] if isinstance(metrics, str) else list(metrics)
     for k in names:
-        one_of(k, 'metric', [*_of_outputs(), *views, 'rotation_prediction', 'jigsaw_prediction', 'accuracy'])
-        if k not in possible:
+        if one_of(k, 'metric', [*among, *_of_views, 'accuracy']) not in possible:
             raise ValueError(f'{k} cannot be computed: atc and doc need `source`, labelled samples; '
                              'rotation_prediction and jigsaw_prediction a '
                              'head from fit_head in `heads`; accuracy labels; mano and views of images a network')
@@ -73,7 +73,7 @@ def label_free_report(
     metrics:str|Iterable[str]|None=None, # Names; `None`: all that are possible
     source:Any=None, # `Outputs` of the model for labelled samples, or `(probs, labels)`; for `doc` and `atc`
     *,
-    heads:Iterable[TransformHead]=(), # From `fit_head`, for `rotation_prediction` and `jigsaw_prediction`
+    heads:Iterable[TransformHead]=(), # From `fit_head`, one per task, for `rotation_prediction` and `jigsaw_prediction`
     grid:int=2, # Number of tiles along each side, for `jigsaw_invariance`
     permutations:str|int|Iterable[Iterable[int]]='all', # As in `jigsaw_invariance`
     prior:str|ArrayLike='uniform', # Proportion of each class among the labels, for `cot`
@@ -82,7 +82,7 @@ def label_free_report(
     device:Any=None, # Where to run; `None`: where the model is
     progress:bool=True, # Show a progress bar
 ) -> pd.DataFrame: # Columns `metric, value, n, unit`, ...; a row per metric
-    """All label-free metrics of a model on a data set, from one forward pass over the samples and each view of them
+    """All label-free metrics of a model on a data set
 
     Raises `ValueError` if a metric is unknown, or needs `source`, `heads` or labels.
 
@@ -91,65 +91,44 @@ def label_free_report(
     >>> label_free_report(model, torch.zeros(3, 1, 2, 2), ['cot', 'entropy'], progress=False).value.round(3).tolist()
     [0.5, 0.693]
     """
-    heads = [heads] if isinstance(heads, TransformHead) else list(heads)
-    wanted = label_free_names(metrics, source=source, heads=heads, classifier=model)
-    heads = [h for h in heads if f'{h.task}_prediction' in wanted]
-    if len({h.layer for h in heads})>1 or len({h.task for h in heads})<len(heads):
-        raise ValueError('`heads` must be of different tasks and of one layer')
-    views:dict = {None: None} # by what they do
-    rotated = {k: partial(rotate, k=k) for k in (1,2,3)}
-    def shuffled(grid, ps): return {(grid,p): partial(jigsaw, permutation=p, grid=grid) for p in ps}
-    shown = {} # views of each row, and what a view adds to its sum
-    def invariant(look, i): return effective_invariance(plain.probs, look.probs)
-    if 'rotation_invariance' in wanted: shown['rotation_invariance'] = rotated,invariant
-    if 'jigsaw_invariance' in wanted:
-        shown['jigsaw_invariance'] = shuffled(grid, permutations_of(grid=grid, which=permutations, seed=seed)),invariant
-    for h in heads:
-        moved = rotated if h.task=='rotation' else shuffled(h.grid, h.permutations)
-        shown[f'{h.task}_prediction'] = views|moved,lambda look,i,h=h: h.predict(look.features)==i
-    for o,_ in [*shown.values()]: views = views|o
-    sums,parts,labels,keys = dict.fromkeys(shown, 0.),{'probs': [], 'logits': []},[],[*views]
-    layer = (heads[0].layer or None) if heads else None
-    for look in forward(model, data, views=[*views.values()], layer=layer, dtype=torch.float64, batch_size=batch_size,
-                        device=device, progress=progress, desc='label-free metrics', name='data'):
-        if look.view==0:
-            plain = look
-            labels.append(look.labels)
-            for k,v in parts.items(): v.append(getattr(look, k))
-        for k,(own,add) in shown.items():
-            if keys[look.view] in own: sums[k] += float(add(look, [*own].index(keys[look.view])).sum())
-    outputs = {k: torch.cat(v) for k,v in parts.items() if v[0] is not None}
-    n,known = len(outputs['probs']),{}
+    heads = {h.task: h for h in ([heads] if isinstance(heads, TransformHead) else heads)}
+    wanted = label_free_names(metrics, source=source, heads=heads.values(), classifier=model)
+    run = dict(batch_size=batch_size, device=device, progress=progress)
+    looks = [look._replace(features=None) for look in forward(model, data, dtype=torch.float64, name='data',
+                                                              desc='label-free metrics', **run)]
+    given = {k: torch.cat([getattr(o, k) for o in looks]) for k in ('probs','logits')
+             if getattr(looks[0], k) is not None}
     if source is not None:
-        p,y = (source.probs,source.labels) if isinstance(source, Outputs) else source
-        known = dict(source_probs=p, source_labels=y)
-    rows,computed = [],_of_outputs()
-    for k in wanted:
-        unit = 'accuracy'
-        if k in computed:
+        source = (source.probs,source.labels) if isinstance(source, Outputs) else source
+        given |= dict(zip(('source_probs','source_labels'), source, strict=True))
+    labelled = all(o.labels is not None for o in looks)
+    if not labelled and metrics is None: wanted.remove('accuracy')
+    def value(k):
+        if k=='rotation_invariance': return rotation_invariance(model, data, **run)
+        if k=='jigsaw_invariance':
+            return jigsaw_invariance(model, data, grid=grid, permutations=permutations, seed=seed, **run)
+        if k=='rotation_prediction': return rotation_prediction(model, data, heads['rotation'], **run)
+        if k=='jigsaw_prediction': return jigsaw_prediction(model, data, heads['jigsaw'], **run)
+        if k!='accuracy':
             m,options = computed[k]
-            unit = m.unit
-            value = m(*((outputs|known)[a] for a in m.args), **options, **({'prior': prior} if k=='cot' else {}))
-        elif k=='accuracy':
-            if any(y is None for y in labels):
-                if metrics is None: continue
-                raise ValueError('accuracy needs labels for all samples of `data`')
-            value = float(graded(outputs['probs'], np.concatenate(labels), 'data')[2].double().mean())
-        else:
-            value,unit = sums[k]/(n*len(shown[k][0])),'probability' if k.endswith('invariance') else 'accuracy of the head'
-        rows.append(dict(metric=k, value=float(value), n=n, unit=unit))
-    return result_frame(rows)
+            return m(*(given[a] for a in m.args), **options, **({'prior': prior} if k=='cot' else {}))
+        if not labelled: raise ValueError('accuracy needs labels for all samples of `data`')
+        return graded(given['probs'], np.concatenate([o.labels for o in looks]), 'data')[2].double().mean()
+    computed,units = _of_outputs(),dict.fromkeys(_of_views, 'probability')|{'accuracy': 'accuracy'}
+    units |= dict.fromkeys(_of_views[2:], 'accuracy of the head')
+    return result_frame(dict(metric=k, value=float(value(k)), n=len(given['probs']),
+                             unit=computed[k][0].unit if k in computed else units[k]) for k in wanted)
 
 # %% ../../nbs/invariance/13_predicted_accuracy.ipynb #e1fd8f25
 def read_probs(
     path:str|Path, # .csv, .tsv or .parquet with a column of probabilities per class; .npz or a folder as from `Outputs.save`
     *,
     classes:Sequence[str]|None=None, # Names of the classes in their order, such as of another file; `None`: as in the file
-    label:str|None=None, # Column of labels; `None`: one called label, labels, target, class or y, if there is one
 ) -> tuple[Outputs,list[str]]: # Probabilities, with labels as column numbers; and the names of the classes
-    """Probabilities in a file; a common beginning of the columns, such as `p_`, is left out of the names
+    """Probabilities in a file; labels are in a column called label, labels, target, class or y, if there is one
 
-    Raises `ValueError` if columns are missing, or a label is not a class.
+    A common beginning of the columns, `probability_`, `prob_` or `p_`, is left out of the names. Raises `ValueError` if
+    columns are missing, or a label is not a class.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as d:
@@ -162,11 +141,11 @@ def read_probs(
     if path.suffix=='.npz' or path.is_dir(): return Outputs.load(path),list(classes or ())
     if path.suffix=='.parquet': frame = pd.read_parquet(path)
     else: frame = pd.read_csv(path, sep=None, engine='python', encoding='utf-8-sig') # finds the separator
-    label = label or next((k for k in ('label','labels','target','class','y') if k in frame), None)
-    numbers = frame.drop(columns=label or []).select_dtypes('number')
-    prefix = next((k for k in ('probability_','prob_','p_') if all(str(c).startswith(k) for c in numbers)), '')
-    numbers.columns = [str(c).removeprefix(prefix) for c in numbers]
-    order = [*map(str, numbers.columns if classes is None else classes)]
+    label = next((k for k in ('label','labels','target','class','y') if k in frame), None)
+    numbers = frame.drop(columns=label or []).select_dtypes('number').rename(columns=str)
+    prefix = next((k for k in ('probability_','prob_','p_') if numbers.columns.str.startswith(k).all()), '')
+    numbers.columns = numbers.columns.str.removeprefix(prefix)
+    order = [*map(str, numbers if classes is None else classes)]
     if len(order)<2 or {*order}!={*numbers}:
         raise ValueError(f'{path} must have a column of probabilities per class ({", ".join(order[:10])}), it has '
                          f'{", ".join(numbers)}')
@@ -180,11 +159,11 @@ class _Known:
     "What is learned from labelled samples"
     def __init__(self, probs, labels):
         p,y,right = graded(probs, labels, 'known')
-        self.probs,self.labels,self.right = p.cpu().double().numpy(),y.cpu().numpy(),right.cpu().numpy()
-        self.accuracy,self.shares,self.calibration = self.right.mean(),self._shares(self.probs),None
+        self.probs,self.labels,self.accuracy = p.cpu().double().numpy(),y.cpu().numpy(),float(right.double().mean())
+        self.shares,self.calibration = self._shares(self.probs),None
         if 0<self.accuracy<1:
             from sklearn.linear_model import LogisticRegression # slow
-            self.calibration = LogisticRegression(C=10).fit(self._logit(self.probs), self.right)
+            self.calibration = LogisticRegression(C=10).fit(self._logit(self.probs), right.cpu())
 
     def _shares(self, p): return np.bincount(p.argmax(1), minlength=p.shape[1])/len(p)
     def _logit(self, p): return logit(p.max(1, keepdims=True).clip(1e-4, 1-1e-4))
@@ -200,46 +179,43 @@ class _Known:
 
     def rows(self, rng, w=1.):
         "Some of the samples, every other time in other class proportions"
-        y,w = self.labels,w*np.ones(len(self.labels))
         if rng.random()<.5:
-            occur = np.unique(y)
-            w = w*(rng.dirichlet(np.full(len(occur), rng.choice([.3,1,
-                                                                 3.])))/np.bincount(y)[occur])[np.searchsorted(occur,
-                                                                     y)]
-        w = w/w.sum()
-        return rng.choice(len(y), min(int(np.clip(1/(w@w), 30, min(len(y), 400))), np.count_nonzero(w)), replace=False,
-                          p=w)
+            occur,codes,counts = np.unique(self.labels, return_inverse=True, return_counts=True)
+            w = w*(rng.dirichlet(np.full(len(occur), rng.choice([.3,1,3.])))/counts)[codes]
+        w = w*np.ones(len(self.labels))
+        w /= w.sum()
+        n = min(int(np.clip(1/(w@w), 30, min(len(w), 400))), np.count_nonzero(w))
+        return rng.choice(len(w), n, replace=False, p=w)
 
 # %% ../../nbs/invariance/13_predicted_accuracy.ipynb #889deb43
 def _shifted_tables(known, n_sets, seed):
-    "Probabilities and labels of synthetic sets: other class proportions, hard samples, noise, temperature, wrong labels"
+    "Probabilities and labels of synthetic sets: class proportions, hard samples, noise, temperature, wrong labels"
     rng,(n,k) = np.random.default_rng(seed),known.probs.shape
     z,ranks = np.log(known.probs.clip(1e-4)),known.probs.max(1).argsort().argsort()/n
-    top = np.sort(z, 1)
-    noise = .5*(top[:,-1]-top[:,-2]).mean()
+    noise = .5*np.diff(np.sort(z, 1)[:,-2:]).mean()
     for _ in range(n_sets):
         hard,noisy,tempered,wrong = rng.random(4)<[.5,.5,.3,.5]
         rows = known.rows(rng, np.exp(hard*rng.uniform(-2, 1)*ranks))
         p,y = known.probs[rows],known.labels[rows]
         if noisy or tempered:
-            p = softmax((z[rows]+noisy*noise*rng.random()*rng.normal(size=p.shape))*math.exp(.3*tempered*rng.normal()),
-                        1)
+            p = z[rows]+noisy*noise*rng.random()*rng.normal(size=p.shape)
+            p = softmax(p*math.exp(.3*tempered*rng.normal()), 1)
         hit = rng.random(len(y))<.18*wrong*rng.random()
         yield p,np.where(hit, (p.argmax(1)+rng.integers(1, k, len(y)))%k, y)
 
 def _shifted_images(model, images, known, n_sets, seed, run):
-    "Probabilities and labels of synthetic sets: other class proportions, transforms of the interior domain, corruptions"
+    "Probabilities and labels of synthetic sets: class proportions, transforms of the interior domain, corruptions"
     rng = np.random.default_rng(seed)
     for _ in tqdm(range(n_sets), desc='synthetic sets', disable=not run['progress']):
-        rows,(n_transforms,corrupted) = known.rows(rng),[(3,False),(0,True),(0,True),
-                                                         (int(rng.integers(1, 3)),True)][rng.integers(4)]
+        rows,few = known.rows(rng),int(rng.integers(1, 3))
+        n_transforms,corrupted = [(3,False),(0,True),(0,True),(few,True)][rng.integers(4)]
         x = images[torch.from_numpy(rows)]
         if n_transforms: x = interior_domain(x, 1, seed=int(rng.integers(2**31)), n_transforms=n_transforms)[0].images
         if corrupted:
             x = corruptions(x, str(rng.choice(corruption_names)), int(rng.integers(1, 6)),
                             seed=int(rng.integers(2**31)))
-        yield np.concatenate([look.probs.cpu().numpy() for look in forward(model, x, dtype=torch.float64,
-                                                                           **run|dict(progress=False))]),known.labels[rows]
+        looks = forward(model, x, dtype=torch.float64, **run|dict(progress=False))
+        yield torch.cat([look.probs for look in looks]).cpu().numpy(),known.labels[rows]
 
 # %% ../../nbs/invariance/13_predicted_accuracy.ipynb #498edc68
 def _probits(estimates): return ndtri(np.clip(estimates, .02, .98))
@@ -247,28 +223,27 @@ def _probits(estimates): return ndtri(np.clip(estimates, .02, .98))
 class _Learned:
     "The estimate, and the size of its errors, from synthetic sets"
     def __init__(self, known, sets, of_images):
+        from sklearn.linear_model import Ridge # slow
+        from sklearn.model_selection import LeaveOneOut, cross_val_predict
         self.known,sets = known,list(sets)
         found = np.array([[*known.estimates(p).values()] for p,_ in sets])
-        E = _probits(found)
-        self.mean,self.std,self.margin,self.beta = E.mean(0),E.std(0)+1e-9,1.4 if of_images else 1.,None
-        self.X,self.size,estimated = (E-self.mean)/self.std,np.median([len(y) for _,y in sets]),np.median(found, 1)
+        E,estimated = _probits(found),np.median(found, 1)
+        self.mean,self.std,self.margin,self.ridge = E.mean(0),E.std(0)+1e-9,1.4 if of_images else 1.,None
+        self.X,self.size = (E-self.mean)/self.std,np.median([len(y) for _,y in sets])
         true = np.array([_qualities(p, np.eye(p.shape[1])[y]) for p,y in sets])
-        if of_images: # a ridge regression, each set estimated from the others
-            A,y = np.c_[np.ones(len(E)),self.X],_probits(true[:,0])
-            G = np.linalg.inv(A.T@A+1e-3*len(E)*np.diag([0,1,1,1]))@A.T
-            self.beta = G@y
-            estimated = ndtr(y-(y-A@self.beta)/(1-np.einsum('ij,ji->i', A, G)))
-        self.errors = abs(np.array([_qualities(p, _tempered(p, a)) for (p,_),
-                                    a in zip(sets, estimated, strict=True)])-true)
-        self.errors = np.where(np.isnan(self.errors), np.nanmax(self.errors),
-                               self.errors) # sets of one class have no AUROC
+        if of_images: # the accuracy of each set, estimated from the others
+            ridge,y = Ridge(1e-3*len(E)),_probits(true[:,0])
+            estimated,self.ridge = ndtr(cross_val_predict(ridge, self.X, y, cv=LeaveOneOut())),ridge.fit(self.X, y)
+        fitted = np.array([_qualities(p, _tempered(p, a)) for (p,_),a in zip(sets, estimated, strict=True)])
+        errors = abs(fitted-true)
+        self.errors = np.where(np.isnan(errors), np.nanmax(errors), errors) # sets of one class have no AUROC
 
     def estimate(self, p):
         "Three estimates, their standardized probits, and the accuracy that follows"
         found = self.known.estimates(p)
         values = [*found.values()]
         x = (_probits(values)-self.mean)/self.std
-        return found,x,float(np.median(values) if self.beta is None else ndtr(np.r_[1,x]@self.beta))
+        return found,x,float(np.median(values) if self.ridge is None else ndtr(self.ridge.predict([x])[0]))
 
     def interval(self, j, value, x, n, coverage):
         "Split-conformal interval of a quality, from its errors relative to those in similar sets; few samples widen it"
@@ -290,19 +265,17 @@ def _tempered(p, accuracy):
     return softmax(z/math.exp(5 if excess(5)>0 else -5 if excess(-5)<0 else brentq(excess, -5, 5, xtol=1e-6)), 1)
 
 def _f1(p, q):
-    "F1 of each class of predictions from `p`, for labels with the probabilities `q`; NaN of a class that does not occur"
-    predicted,k = p.argmax(1),p.shape[1]
-    with np.errstate(invalid='ignore'):
-        return 2*np.bincount(predicted, q[np.arange(len(q)),predicted],
-                             k)/(np.bincount(predicted, minlength=k)+q.sum(0))
+    "F1 of each class of predictions from `p`, for labels with the probabilities `q`; NaN if a class does not occur"
+    predicted = np.eye(p.shape[1])[p.argmax(1)]
+    with np.errstate(invalid='ignore'): return 2*(predicted*q).sum(0)/(predicted.sum(0)+q.sum(0))
 
 def _auroc(p, q):
-    "Mean over classes of the area under the ROC curve, one class against the others, for labels with the probabilities `q`"
+    "Mean area under the ROC curve of one class against the others, for labels with the probabilities `q`"
     from sklearn.metrics import roc_auc_score # slow
-    once,occurs = np.ones(len(p)),[c for c in range(p.shape[1]) if 0<q[:,c].sum()<len(p)]
-    areas = [roc_auc_score(np.r_[once,0*once], np.r_[p[:,c],p[:,c]], sample_weight=np.r_[q[:,c],1-q[:,c]])
-             for c in occurs]
-    return float(np.mean(areas)) if areas else math.nan
+    y = np.repeat([1,0], len(p)) # each sample once with and once without the label
+    areas = [roc_auc_score(y, np.tile(s, 2), sample_weight=np.r_[w,1-w]) for s,w in zip(p.T, q.T, strict=True)
+             if 0<w.sum()<len(w)]
+    return float(np.mean(areas or math.nan))
 
 def _qualities(p, q):
     "Accuracy, macro F1, and AUROC of up to 20 classes, of predictions from `p`, for labels with the probabilities `q`"
@@ -321,24 +294,23 @@ class PredictedAccuracy:
     coverage:float # Nominal coverage of the intervals
 
     def __repr__(self): return self.table.round(3).to_string(index=False)
-    def _repr_html_(self): return self.table.round(3).to_html(index=False)
 
     def summary(self,
         most:int=12, # Sets to list; 0: none
-    ) -> str: # At most 25 lines
+    ) -> str: # At most 25 lines of 80 characters
         "The result in words"
         names = self.table.data if self.table.model.nunique()<2 else self.table.model+', '+self.table.data
         width = min(names.str.len().max(), 30)
         lines = [f'{o.model or "The model"} is correct on {100*o.accuracy:.0f} % of {o.n:,} labelled samples.'
                  for o in self.known[:4].itertuples()]
-        if most: lines.append(f'Estimated accuracy without labels, {100*self.coverage:g} % interval, the least certain first:')
+        if most: lines.append(f'Estimated accuracy, {100*self.coverage:g} % interval, the least certain first:')
         lines += [f'  {k[:width]:{width}}  {100*o.accuracy:3.0f} %  [{100*o.lo:.0f}, {100*o.hi:.0f}]  {o.verdict}'
                   for k,o in zip(names[:most], self.table[:most].itertuples(), strict=True)]
         if most and len(names)>most: lines.append(f'  and {len(names)-most} more')
-        return '\n'.join([*lines,
-            f'The intervals rest on the errors in {self.n_sets} synthetic sets made from {self.made_of}.',
-            'They cannot know about shifts that leave the predictions as confident as before: a new domain,',
-            'or new classes. To be sure, label 50 of the new samples.'])
+        return '\n'.join([*lines, textwrap.fill(
+            f'The intervals rest on the errors in {self.n_sets} synthetic sets made from {self.made_of}. They cannot '
+            'account for shifts that leave the predictions as confident as before, such as a new domain or new '
+            'classes. To be sure, label 50 of the new samples.', 79)])
 
 def _verdict(lo, hi, known):
     if hi-lo>.4: return 'uncertain: label some'
@@ -373,9 +345,8 @@ def _run(model, data, limit, seed, run):
         data = Samples.of(data)
         if data.loader is None and len(data)>limit:
             data = data[np.sort(np.random.default_rng(seed).permutation(len(data))[:limit])]
-    looks = [(look.probs.cpu().numpy(),look.labels) for look in forward(model, data, dtype=torch.float64, **run)]
-    labels = None if any(y is None for _,y in looks) else np.concatenate([y for _,y in looks])
-    return np.concatenate([p for p,_ in looks]),labels
+    probs,labels = zip(*((o.probs.cpu().numpy(),o.labels) for o in forward(model, data, dtype=torch.float64, **run)))
+    return np.concatenate(probs),None if any(y is None for y in labels) else np.concatenate(labels)
 
 def predicted_accuracy(
     model:Any, # Network, name as of `load`, classifier of scikit-learn, or several by name; with `Outputs` a name or `None`
@@ -406,15 +377,13 @@ def predicted_accuracy(
     number(coverage, 'coverage', 0, 1, '()')
     whole(n_sets, 'n_sets', 20)
     if isinstance(known, Outputs): models = {model or known.name: None}
-    elif isinstance(model, Mapping): models = dict(model)
+    elif isinstance(model, Mapping): models = model
     else: models = {model if isinstance(model, str) else type(model).__name__: model}
-    models = {k: load(m) if isinstance(m, str) else m for k,m in models.items()}
-    news = dict(new) if isinstance(new, Mapping) else {getattr(new, 'name', '') or 'new': new}
+    news = new if isinstance(new, Mapping) else {getattr(new, 'name', '') or 'new': new}
     if not news or not models: raise ValueError('`model` and `new` must not be empty')
-    run = dict(batch_size=batch_size, device=device, progress=progress)
-    rows,facts,made_of = [],[],''
+    run,rows,facts = dict(batch_size=batch_size, device=device, progress=progress),[],[]
     for k,m in models.items():
-        images = None
+        m,images = load(m) if isinstance(m, str) else m,None
         if isinstance(m, torch.nn.Module): # texts and normalized images raise an error
             with suppress(ValueError): images = image_set(known, 'known', size=_size(m), limit=limit, seed=seed)
         probs,labels = _run(m, known if images is None else images, limit, seed,
@@ -423,9 +392,8 @@ def predicted_accuracy(
         data = Samples.of(known).dataset if isinstance(known, (str,Path)) else getattr(known, 'dataset', known)
         names = [] if is_classifier(m) or isinstance(known, Outputs) else list(getattr(data, 'classes', ()))
         labelled = _Known(probs, _column_labels(labels, names, list(classes) or getattr(m, 'classes', ())))
-        made_of,sets = 'the table of predictions',_shifted_tables(labelled, n_sets, seed)
-        if images is not None:
-            made_of,sets = 'the labelled images',_shifted_images(m, images.images, labelled, n_sets, seed, run)
+        if images is None: sets = _shifted_tables(labelled, n_sets, seed)
+        else: sets = _shifted_images(m, images.images, labelled, n_sets, seed, run)
         learned = _Learned(labelled, sets, images is not None)
         facts.append(dict(model=k, accuracy=labelled.accuracy, n=len(probs)))
         for data,samples in news.items():
@@ -435,20 +403,20 @@ def predicted_accuracy(
                 raise ValueError(f'`new` must have the {probs.shape[1]} classes of `known`, got {p.shape[1]}')
             found,x,accuracy = learned.estimate(p)
             here,q = dict(model=k, data=data, n=len(p)),_tempered(p, accuracy)
-            _,f1,area = _qualities(p, q)
-            for j,(metric,value) in enumerate(dict(accuracy=accuracy, f1_macro=f1, auroc=area).items()):
+            values = [accuracy,*_qualities(p, q)[1:]]
+            for j,(metric,value) in enumerate(zip(('accuracy','f1_macro','auroc'), values, strict=True)):
                 lo,hi = learned.interval(j, value, x, len(p), coverage)
-                if math.isfinite(value):
-                    rows.append(here|dict(metric=metric, value=value, lo=lo, hi=hi, unit=metric.partition('_')[0]))
+                rows.append(here|dict(metric=metric, value=value, lo=lo, hi=hi, unit=metric.partition('_')[0]))
             rows += [here|dict(metric=metric, value=v, unit='accuracy') for metric,v in found.items()]
             rows += [here|dict(metric=f'f1[{classes[c] if classes else c}]', value=v, unit='f1')
-                     for c,v in enumerate(_f1(p, q))][:100]
-    estimates,facts = result_frame(rows),pd.DataFrame(facts)
+                     for c,v in enumerate(_f1(p, q)[:100])]
+    estimates,facts = result_frame(o for o in rows if math.isfinite(o['value'])),pd.DataFrame(facts)
     table = estimates[estimates.metric=='accuracy'].rename(columns=dict(value='accuracy'))
-    table = table.assign(width=table.lo-table.hi, known=table.model.map(facts.set_index('model').accuracy))
-    table['verdict'] = [_verdict(o.lo, o.hi, o.known) for o in table.itertuples()]
-    table = table.sort_values('width', kind='stable', ignore_index=True)[['model','data','n','accuracy','lo','hi',
-        'verdict']]
+    accuracies = table.model.map(facts.set_index('model').accuracy)
+    table['verdict'] = [*map(_verdict, table.lo, table.hi, accuracies)]
+    table = table.iloc[(table.lo-table.hi).argsort(kind='stable')].reset_index(drop=True)
+    made_of = 'the table of predictions' if images is None else 'the labelled images'
+    table = table[['model','data','n','accuracy','lo','hi','verdict']]
     return PredictedAccuracy(table, estimates, facts, n_sets, made_of, coverage)
 
 def plot_predicted_accuracy(
@@ -459,7 +427,7 @@ def plot_predicted_accuracy(
     "Estimate and interval of each set, and the accuracy on the labelled samples as a dotted line"
     t = found.table.iloc[::-1]
     ax = axes_of(ax, figsize=(5.6, 1.2+.28*len(t)))
-    names = [f'{o.model}, {o.data}' if t.model.nunique()>1 else o.data for o in t.itertuples()]
+    names = t.data if t.model.nunique()<2 else t.model+', '+t.data
     ax.errorbar(t.accuracy, names, xerr=[t.accuracy-t.lo, t.hi-t.accuracy], fmt='o', color=meaning['transfer'], ms=4)
     for a in found.known.accuracy: ax.axvline(a, ls=':', color='.5')
     ax.set(xlabel='estimated accuracy', xlim=(0,1))

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 import numpy as np
 import torch
-from torch import nn
-from torch.nn.functional import cross_entropy
-from tqdm.auto import tqdm
-from ..arrays import ArrayLike, as_matrix, like, number, one_of, whole
+from ..arrays import ArrayLike, as_matrix, like, one_of
+from ..heads import softmax_regression
 from ..outputs import forward
-from .views import jigsaws, permutations as permutations_of, rotations
+from .views import jigsaws, rotations
 
 # %% ../../nbs/invariance/03_prediction.ipynb #c66ca8e9
 @dataclass(eq=False, repr=False)
@@ -27,29 +25,16 @@ class TransformHead:
     weight:np.ndarray # Shape `[d, v]` for `v` views
     bias:np.ndarray # Shape `[v]`
     task:str # 'rotation' or 'jigsaw'
-    grid:int=2 # Number of tiles along each side (jigsaw)
-    permutations:tuple=() # Permutation of each class but the first (jigsaw)
+    views:list # View of each class: `None`, then functions from images to images
     layer:str='' # Module whose input are the features; '': the layer that makes the logits
-    history:Any=() # Validation accuracy after each epoch; the weights are of the best one
 
     def __post_init__(self):
-        one_of(self.task, 'task', ('rotation','jigsaw'))
-        self.weight,self.bias = np.asarray(self.weight, float),np.asarray(self.bias, float)
-        if self.task=='jigsaw': self.permutations = tuple(permutations_of(grid=int(self.grid), which=self.permutations))
-        v = len(self.views)
+        self.weight,self.bias,v = np.asarray(self.weight, float),np.asarray(self.bias, float),len(self.views)
         if self.weight.shape[1:]!=(v,) or self.bias.shape!=(v,):
             raise ValueError(f'`weight` must have the shape [d, {v}] and `bias` [{v}] for {v} views, got '
                              f'{self.weight.shape} and {self.bias.shape}')
 
-    @property
-    def views(self) -> list: # `None` for the identity, then functions from images to images
-        "View of each class"
-        return [None, *(rotations() if self.task=='rotation'
-                        else jigsaws(grid=int(self.grid), which=self.permutations))]
-
-    def __repr__(self):
-        best = f', validation accuracy {max(self.history):.3f}' if len(self.history) else ''
-        return f'TransformHead({self.task}, {len(self.bias)} views, {len(self.weight)} features{best})'
+    def __repr__(self): return f'TransformHead({self.task}, {len(self.bias)} views, {len(self.weight)} features)'
 
     def predict(self,
         features:ArrayLike, # Features of views, shape `[n, d]`
@@ -70,49 +55,22 @@ def fit_head(
     task:str='rotation', # 'rotation' or 'jigsaw'
     grid:int=2, # Number of tiles along each side (jigsaw)
     permutations:str|int|Iterable[Iterable[int]]='all', # Besides the identity, as in `permutations` (jigsaw)
-    epochs:int=25, # Passes over all views of the training images
-    lr:float=1e-2, # Learning rate
-    val_frac:float=.1, # Share of the images that selects the epoch; 0: the last epoch
+    C:float=1., # Weight of the data against the penalty, as in scikit-learn
     layer:str|None=None, # Module whose input are the features; `None`: the layer that makes the logits
     batch_size:int=256, # Images per forward pass
     device:Any=None, # Where the model runs; `None`: where it is
-    seed:int=0, # Of the split, the order of the views, and the draw of permutations
-    progress:bool=True, # Show progress bars
-) -> TransformHead: # With the weights of the best epoch
-    "Train a head to recognize views; all views of an image are on the same side of the validation split"
+    seed:int=0, # Of the draw of permutations
+    progress:bool=True, # Show a progress bar
+) -> TransformHead:
+    "Softmax regression of the views on the features"
     one_of(task, 'task', ('rotation','jigsaw'))
-    ps = tuple(permutations_of(grid=grid, which=permutations, seed=seed)) if task=='jigsaw' else ()
-    views = [None, *(jigsaws(grid=grid, which=ps) if ps else rotations())]
-    parts:list[list] = [[] for _ in views]
-    for look in forward(model, images, views=views, layer=layer, need_logits=False, batch_size=batch_size,
-                        device=device,
-                        progress=progress, desc=f'{task} features',
-                        name='images'): parts[look.view].append(look.features.cpu())
-    x = torch.stack([torch.cat(p) for p in parts]) # shape [v, n, d]
-    v,n,d = x.shape
-    n_val = max(1, round(n*val_frac)) if number(val_frac, 'val_frac', 0, 1, '[)') else 0
-    if n_val>=n:
-        raise ValueError(f'`images` must hold at least two, one to train on and one for validation, got {n}; or choose '
-                         '`val_frac`=0')
-    g = torch.Generator().manual_seed(seed)
-    order = torch.randperm(n, generator=g)
-    rows,held_out,m = x[:,order[n_val:]].flatten(0, 1),x[:,order[:n_val]].double(),n-n_val
-    head = nn.utils.skip_init(nn.Linear, d, v, dtype=torch.float64)
-    for w in head.parameters(): nn.init.zeros_(w)
-    sgd = torch.optim.SGD(head.parameters(), lr, momentum=.9, weight_decay=1e-4, nesterov=True)
-    best,history = None,[]
-    for _ in tqdm(range(whole(epochs, 'epochs', 1)), desc='head', unit='epoch', disable=not progress):
-        for i in torch.randperm(v*m, generator=g).split(128):
-            sgd.zero_grad()
-            cross_entropy(head(rows[i].double()), i//m).backward()
-            sgd.step()
-        weight,bias = head.weight.detach().T.numpy().copy(),head.bias.detach().numpy().copy()
-        if not np.isfinite(weight).all():
-            raise ValueError(f'the weights of the head have grown without bound, lower `lr`={lr}')
-        if n_val:
-            history.append(float((head(held_out).argmax(-1)==torch.arange(v)[:,None]).double().mean()))
-        if best is None or not n_val or history[-1]>max(history[:-1]): best = weight,bias
-    return TransformHead(*best, task, grid, ps, layer or '', np.array(history))
+    views = [None, *(rotations() if task=='rotation' else jigsaws(grid=grid, which=permutations, seed=seed))]
+    looks = [(look.features.cpu(),look.view) for look in forward(
+        model, images, views=views, layer=layer, need_logits=False, batch_size=batch_size, device=device,
+        progress=progress, desc=f'{task} features', name='images')]
+    y = torch.cat([torch.full((len(x),), view) for x,view in looks])
+    weight,bias = softmax_regression(torch.cat([x for x,_ in looks]), y, len(views), C=C)
+    return TransformHead(weight, bias, task, views, layer or '')
 
 # %% ../../nbs/invariance/03_prediction.ipynb #dd75a93a
 def _prediction(task, model, images, head, **options):
@@ -140,7 +98,7 @@ def rotation_prediction(
 
     Raises `ValueError` if `head` is not for rotations, or was fitted to another number of features.
 
-    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
+    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))
     >>> bright_corner = torch.tensor([[[[1., 0], [0, 0]]]]).repeat(40, 1, 1, 1)
     >>> head = fit_head(model, bright_corner, progress=False)
     >>> rotation_prediction(model, bright_corner, head, progress=False)
@@ -161,7 +119,7 @@ def jigsaw_prediction(
 
     Raises `ValueError` if `head` is not for jigsaws, or sides of the images are not divisible by its grid.
 
-    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
+    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))
     >>> stairs = torch.tensor([[[[8., 1], [4, 2]]]]).repeat(40, 1, 1, 1)
     >>> head = fit_head(model, stairs, task='jigsaw', permutations=[(1, 0, 3, 2)], progress=False)
     >>> jigsaw_prediction(model, stairs, head, progress=False)
