@@ -13,7 +13,6 @@ from .estimator import MissingLabels as MissingLabels
 from .estimator import split_rows as split_rows
 from .estimator import subset_order as subset_order
 from .estimator import trained_longer as trained_longer
-from .estimator import Whitening as Whitening
 from .information import mutual_information as mutual_information
 from .information import null_loss as null_loss
 from .information import v_information as v_information

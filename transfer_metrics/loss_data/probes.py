@@ -21,7 +21,6 @@ from sklearn.base import clone
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from torch.nn.functional import cross_entropy
-from torch.optim.adam import adam
 from tqdm.auto import tqdm
 from ..arrays import number, one_of, whole
 
@@ -150,16 +149,11 @@ def fitted_probs(
     y:np.ndarray, # Class codes, shape `[n]`
     x_val:np.ndarray, # Validation samples, shape `[m, d]`
     n_classes:int, # Number of classes
-    *,
-    seed:int=0, # Of its random states that are `None`
 ) -> np.ndarray: # Shape `[m, n_classes]`, all positive
     "Probabilities of a classifier fitted to `n` samples; a probability of 0 becomes 1/(n + n_classes)"
     p,seen = np.zeros((len(x_val),n_classes)),np.unique(y)
     if len(seen)>1:
         estimator = clone(estimator, safe=False)
-        if hasattr(estimator, 'get_params'):
-            states = [k for k,v in estimator.get_params().items() if k.split('__')[-1]=='random_state' and v is None]
-            estimator.set_params(**dict.fromkeys(states, seed))
         estimator.fit(x, y)
         p[:,getattr(estimator, 'classes_', seen)] = estimator.predict_proba(x_val)
     else: p[:,seen] = 1
@@ -200,30 +194,28 @@ def _stacked(nets):
 
 def _can_stack(make, x, n_classes):
     "Whether modules can be trained together"
-    nets = [make(0),make(1)]
-    with seeded(0), torch.no_grad(): z = nets[0](x[:2])
-    if z.shape!=(len(x[:2]),n_classes):
-        raise ValueError(f'the module must return logits [b, {n_classes}], it returned {list(z.shape)} for {len(x[:2])} samples')
-    if any(True for _ in nets[0].buffers()): return False
-    try: _stacked(nets)[1](x[:2].expand(2, *x[:2].shape))
+    nets,x = [make(0),make(1)],x[:2]
+    with seeded(0), torch.no_grad(): shape = [*nets[0](x).shape]
+    if shape!=[len(x),n_classes]:
+        raise ValueError(f'the module must return logits [b, {n_classes}], it returned {shape} for {len(x)} samples')
+    try: _stacked(nets)[1](torch.stack([x,x]))
     except RuntimeError: return False # what `torch.func` cannot do
-    return True
+    return not any(True for _ in nets[0].buffers())
 
 def _train_together(make, jobs, x, y, xv, yv, lr, train_steps, batch_size, matmul, bar):
     "Validation losses of networks with equally many rows per batch"
     weights,logits = _stacked([make(seed) for _,seed in jobs])
-    first,second = ([torch.zeros_like(w) for w in weights] for _ in range(2)) # as `torch.optim.Adam`, less overhead
-    counts = [torch.zeros((), device=x.device) for _ in weights]
-    options = dict(lr=lr, beta1=.9, beta2=.999, eps=1e-8, weight_decay=0., amsgrad=False, maximize=False, fused=True)
+    opt = torch.optim.Adam(weights, lr=lr, fused=True)
     feeds = [batches(*job, batch_size) for job in jobs]
     half = torch.autocast(x.device.type, torch.bfloat16, enabled=matmul=='bfloat16')
     for start in range(0, train_steps, 100):
         steps = min(100, train_steps-start)
         for rows in torch.stack([torch.stack([*islice(f, steps)]) for f in feeds], 1).to(x.device):
+            opt.zero_grad()
             with torch.enable_grad(), half:
                 loss = cross_entropy(logits(x[rows]), y[rows], reduction='sum')/rows.shape[1]
-            grads = [o.contiguous() for o in torch.autograd.grad(loss, weights)] # the fused step needs it
-            with torch.no_grad(): adam(weights, grads, first, second, [], counts, **options)
+            loss.backward()
+            opt.step()
         bar.update(steps*len(jobs))
     total = torch.zeros(len(jobs), dtype=torch.float64, device=x.device)
     with torch.no_grad():
@@ -240,10 +232,7 @@ def _train_alone(steps, job, x, y, xv, yv, train_steps, batch_size, bar):
     with seeded(seed):
         state = init_fn(seed)
         for i in islice(batches(rows, seed, batch_size), train_steps):
-            out = train_step_fn(state, (x[i],y[i]))
-            if not isinstance(out, (tuple,list)) or len(out)!=2:
-                raise ValueError(f'`train_step_fn` must return (state, loss), it returned {type(out).__name__}')
-            state = out[0]
+            state,_ = train_step_fn(state, (x[i],y[i]))
             bar.update()
         parts = [slice(s, s+batch_size) for s in range(0, len(yv), batch_size)]
         return math.fsum(float(eval_fn(state, (xv[s],yv[s])))*len(yv[s]) for s in parts)/len(yv)
@@ -252,7 +241,7 @@ def _fit(estimator, job, x, y, xv, yv, n_classes):
     "Validation loss of one classifier"
     i,seed = job[0].cpu().numpy(),job[1]
     with seeded(seed):
-        p = fitted_probs(estimator, x[i].reshape(len(i), -1), y[i], xv.reshape(len(xv), -1), n_classes, seed=seed)
+        p = fitted_probs(estimator, x[i].reshape(len(i), -1), y[i], xv.reshape(len(xv), -1), n_classes)
     return float(-np.log(p[np.arange(len(yv)),yv]).mean())
 
 def train_probes(
@@ -271,22 +260,22 @@ def train_probes(
 ) -> Iterator[tuple[int,float,str]]: # Position in `jobs`, mean validation loss in nats, and the error of a failed network
     "Train one network per job, in groups whose batches have equally many rows"
     one_of(matmul, 'matmul', ('float32','bfloat16'))
-    make,steps = None,probe.steps
+    data,steps,make = [o.to(x.device if device is None else device) for o in (x,y,*val)],probe.steps,None
     if probe.make:
-        data = [o.to(x.device if device is None else device) for o in (x,y,*val)]
-        like = data[0][:2]
-        def make(seed): return probe.make(tuple(x.shape[1:]), n_classes, seed).to(like)
-        if not _can_stack(make, like, n_classes): make,steps = None,Algorithm(probe, x.shape[1:], n_classes, like).steps
+        def make(seed): return probe.make(tuple(x.shape[1:]), n_classes, seed).to(data[0])
+        if not _can_stack(make, data[0], n_classes):
+            make,steps = None,Algorithm(probe, x.shape[1:], n_classes, data[0]).steps
     def width(j): return min(batch_size, len(jobs[j][0]))
     with tqdm(total=len(jobs)*train_steps, desc='probes', unit='step', unit_scale=True, disable=not progress) as bar:
         if make:
             numbers = sum(p.numel() for p in make(0).parameters())
             for b,group in groupby(sorted(range(len(jobs)), key=width, reverse=True), width):
-                most = 64 if like.is_cuda else min(64, max(1, 2**26//(numbers*b))) # more would not be faster on a CPU
-                for part in np.array_split(group := list(group), math.ceil(len(group)/most)):
+                most = 64 if data[0].is_cuda else min(64, max(1, 2**26//(numbers*b))) # more would not be faster on a CPU
+                group = list(group)
+                for part in (group[i:i+most] for i in range(0, len(group), most)):
                     losses = _train_together(make, [jobs[j] for j in part], *data, probe.lr, train_steps, batch_size,
                                              matmul, bar)
-                    yield from ((int(j), loss, '') for j,loss in zip(part, losses, strict=True))
+                    yield from ((j, loss, '') for j,loss in zip(part, losses, strict=True))
             return
         host = [o.numpy(force=True) for o in (x,y,*val)]
         for j,job in enumerate(jobs):
