@@ -30,20 +30,16 @@ def benchmark(report,
     def text(r):
         digits = 2 if r.statistic=='weighted_kendall' else 3
         return f'{r.value:.{digits}f}'+(f' [{r.lo:.{digits}f}, {r.hi:.{digits}f}]' if r.lo==r.lo else '')
-    shown = found.assign(text=[text(r) for r in found.itertuples()])
-    table = shown.pivot(index='score', columns='statistic',
-                        values='text')[[k for k in ('weighted_kendall','regret','relative_top')
-                                        if k in set(shown.statistic)]]
-    order = found[found.statistic=='weighted_kendall'].sort_values('value', ascending=False).score
+    table = found.assign(text=[text(r) for r in found.itertuples()]).pivot(index='score', columns='statistic', values='text')
+    best = found[found.statistic=='weighted_kendall'].sort_values('value', ascending=False)
     report.table(f'{name}: {models} models, {data} data sets; mean over data sets, 95 % interval over data sets',
-                 table.reindex(order).fillna(''))
-    kinds = found.drop_duplicates('score').set_index('score').kind
-    best = found[found.statistic=='weighted_kendall'].set_index('score').value
-    for kind in ('score','baseline'):
-        rows = best[kinds[best.index]==kind].dropna()
-        if len(rows):
-            report.say(f'Best {kind} by weighted tau{f" (difference to {against})" if against else ""}: {rows.idxmax()} ({rows.max():.2f}).', 'bold')
-    report.say('Regret is the accuracy lost by taking the first choice of a score; relative top is its accuracy divided by the best.')
+                 table.reindex(best.score)[['weighted_kendall','regret','relative_top']].fillna(''))
+    difference = f' (difference to {against})' if against else ''
+    for kind,rows in best.dropna(subset='value').groupby('kind', sort=False):
+        r = rows.iloc[0]
+        report.say(f'Best {kind} by weighted tau{difference}: {r.score} ({r.value:.2f}).', 'bold')
+    report.say('Regret is the accuracy lost by taking the first choice of a score; relative top is its accuracy divided by '
+               'the best.')
     def draw():
         values = per_data_set(bench)
         fig,ax = plt.subplots(figsize=(5.6,.35*len(values)+1), constrained_layout=True)

@@ -31,9 +31,8 @@ def option(
     "An option of a command"
     return typer.Option(*names, help=help, rich_help_panel=group, show_default=kw.pop('show_default', False), **kw)
 
-Models = Annotated[Optional[str],
-                   option('Names separated by commas: resnet18 (torchvision), timm:NAME, hf:NAME, sentence-transformers:NAME, '
-                   'open_clip:NAME, module:function=weights.pth', 'Models')]
+Models = Annotated[Optional[str], option('Names separated by commas: resnet18 (torchvision), timm:NAME, hf:NAME, '
+                                         'sentence-transformers:NAME, open_clip:NAME, module:function=weights.pth', 'Models')]
 Weights = Annotated[str, option('Weights of torchvision models: DEFAULT, a name, or none', 'Models')]
 Layer = Annotated[Optional[str], option('Name of a layer whose input is the features. Default: the head', 'Models')]
 Pooling = Annotated[Optional[str], option('How tokens become one vector: mean, cls, last, max', 'Models')]
@@ -41,11 +40,10 @@ Images = Annotated[Optional[str], option('Labelled images: a folder with one fol
                                          'Samples')]
 Texts = Annotated[Optional[str], option('Labelled texts: .csv, .tsv, .jsonl or .parquet', 'Samples')]
 Columns = Annotated[Optional[str], option('Columns of the table of texts: TEXT,LABEL', 'Samples')]
-Features = Annotated[Optional[str],
-                     option('Files with features [n, d], one per model, separated by commas (FILE or NAME=FILE); needs --labels', 'Samples')]
-Outputs = Annotated[Optional[str],
-                    option('Saved outputs of models: files or folders separated by commas, or a folder of them',
-                           'Samples')]
+Features = Annotated[Optional[str], option('Files with features [n, d], one per model, separated by commas (FILE or '
+                                           'NAME=FILE); needs --labels', 'Samples')]
+Outputs = Annotated[Optional[str], option('Saved outputs of models: files or folders separated by commas, or a folder of '
+                                          'them', 'Samples')]
 Labels = Annotated[Optional[str], option('File with one label per sample', 'Samples')]
 Limit = Annotated[int, option('Use at most this many samples; 0: all', 'Samples', min=0)]
 Size = Annotated[Optional[int], option('Image size for your own models', 'Samples', min=1)]
@@ -97,11 +95,11 @@ def command(
             sys.stdout.reconfigure(errors='backslashreplace')
             sys.stderr.reconfigure(errors='backslashreplace')
             title = f'transfer-metrics {name or f.__name__}'
-            said = set()
+            shown = set()
             def show(message, *args, **kw):
                 text = ' '.join(str(message).split())
-                if text not in said: print(f'warning: {text}', file=sys.stderr)
-                said.add(text)
+                if text not in shown: print(f'warning: {text}', file=sys.stderr)
+                shown.add(text)
             try:
                 from transfer_metrics.cli.report import Report
                 with warnings.catch_warnings():
@@ -114,8 +112,8 @@ def command(
                 print(f'{title}: {" ".join(str(e).split())}', file=sys.stderr)
                 raise typer.Exit(2) from None
             except KeyboardInterrupt: raise typer.Exit(130) from None
-        added = [Parameter(k, Parameter.KEYWORD_ONLY, default=k=='progress' or None, annotation=v) for k,
-                 v in results.items()]
+        added = [Parameter(k, Parameter.KEYWORD_ONLY, default=k=='progress' or None, annotation=v)
+                 for k,v in results.items()]
         run.__signature__ = signature(f).replace(parameters=[p.replace(kind=Parameter.KEYWORD_ONLY) for p in own]+added)
         run.__annotations__ = {p.name: p.annotation for p in [*own,*added]}
         lines = '\n\n'.join(f'`transfer-metrics {o}`' for o in examples)

@@ -119,12 +119,11 @@ class Report:
             figure.savefig(b, dpi=150, format='png')
             return base64.b64encode(b.getvalue()).decode()
         tables = [(title, f.to_html(border=0, float_format='{:.3f}'.format, na_rep='')) for title,f in self.tables]
-        return Environment(autoescape=True).from_string(_page).render(title=self.title, summary=self.summary,
-                                                                      tables=tables,
-            figures=map(png, figures), settings=self.settings, version=__version__)
+        return Environment(autoescape=True).from_string(_page).render(
+            title=self.title, summary=self.summary, tables=tables, figures=map(png, figures), settings=self.settings,
+            version=__version__)
 
 def _as_json(title, settings, summary, frames):
-    tables = {k: json.loads(f.reset_index().to_json(orient='records')) if f.index.name
-              else json.loads(f.to_json(orient='records')) for k,f in frames.items()}
+    tables = {k: json.loads((f.reset_index() if f.index.name else f).to_json(orient='records')) for k,f in frames.items()}
     return json.dumps(dict(command=title, version=__version__, settings=settings, summary=summary, tables=tables),
                       indent=1, ensure_ascii=False)

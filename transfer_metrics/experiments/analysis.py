@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from .. import stats
 from ..arrays import columns, one_of, whole
+from ..model_selection.benchmarks import Benchmark, judged
 from ..plots import axes, style
 from ..registry import registry
 
@@ -108,36 +109,27 @@ def correlations(
             shared = o[o.duplicated('n_classes', keep=False)]
             for given,p in [('nothing',o[['score','accuracy']]),('same classes',shared)][:min(o.n_classes.nunique(), 2)]:
                 free = len(p.drop_duplicates())-(p.n_classes.nunique() if given!='nothing' else 1) # tasks minus means
-                few = {} if free>4 else {'n_boot': 0}
                 for name,f in ('pearson',stats.row_pearson),('spearman',stats.row_spearman):
                     def statistic(u, v, *groups, f=f): return f(*(_within(o, *groups) if groups else o for o in (u,v)))
                     e = stats.bootstrap_interval(statistic, *p.to_numpy().T, vectorized=True, interval='percentile',
-                                                 **_fewer|options|few)
+                                                 **_fewer|options)
                     rows.append((*group,score,given,name,*((e.value,e.lo,e.hi) if free>1 else [math.nan]*3),len(p)))
     return pd.DataFrame(rows, columns=[*_series,'score','given','statistic','value','lo','hi','tasks'])
-
-_statistics = {'weighted_kendall': stats.weighted_kendall, 'spearman': stats.spearman, 'regret@1': stats.regret_at_k,
-               'relative_top@1': stats.relative_top_k}
 
 def selection(
     frame:pd.DataFrame, # As from `study`, of several models
     scores:str|Iterable[str]|None=None, # Names of scores; `None`: all
     *,
     method:str|None=None, # Name of a method; `None`: the first
-    **options:Any, # `n_boot` (2,000), `coverage`, `seed` of the intervals
-) -> pd.DataFrame: # Columns `method, score, statistic, value, lo, hi, models, tasks`
+    **options:Any, # Of `judged`: `statistics`, `against`, `coverage`, `n_boot` (2,000), `seed`
+) -> pd.DataFrame: # As from `judged`; its data sets are the tasks
     "How well each score chooses among source models, mean over tasks"
-    method,rows = method or frame[frame.kind=='accuracy'].metric.iloc[0],[]
+    method,tables = method or frame[frame.kind=='accuracy'].metric.iloc[0],{}
     for score in _scores(frame, scores):
-        wide = score_pairs(frame, score, method).pivot(index=['data','task'], columns='model', values=['score','accuracy'])
-        wide = wide.dropna()
-        models = wide['score'].shape[1]
-        if models<2 or not len(wide):
-            raise ValueError(f'`frame` must have a task with all of two or more models, got {models} models')
-        for name,f in _statistics.items():
-            each = [f(_sign(score)*o['score'], o['accuracy']) for _,o in wide.iterrows()]
-            rows.append((method,score,name,*_mean(each, options),models,len(wide)))
-    return pd.DataFrame(rows, columns=['method','score','statistic','value','lo','hi','models','tasks'])
+        wide = score_pairs(frame, score, method).pivot(index='model', columns=['data','task'], values=['score','accuracy'])
+        if len(wide)<2: raise ValueError(f'`frame` must have two or more models, got {len(wide)}')
+        tables[score] = _sign(score)*wide['score']
+    return judged(Benchmark('study', wide['accuracy'], tables, {}), **options)
 
 def convergence(
     frame:pd.DataFrame, # As from `study`, with two methods that train in epochs

@@ -65,9 +65,9 @@ def _facts(task, source):
     return dict(task=task.name, n_classes=task.n_classes, n=task.n, entropy=float(entropy(sizes)),
                 chance=float((test==sizes.argmax()).mean()))
 
-def _transfer(source, task, f, options):
+def _transfer(source, task, method, options):
     "Rows `(kind, epoch, value, seconds, warning)` of one method on one task"
-    start = time.perf_counter()
+    start,f = time.perf_counter(),method.f
     if f is retrain_head:
         parts = task.select(*source.outputs())
         train,test = ((torch.as_tensor(o.features, device=source.options['device']),o.labels) for o in parts)
@@ -112,13 +112,12 @@ def study(
     """
     if metrics is None:
         metrics = {k: k for k in ('leep','nce','logme')}|{'h_score': partial(h_score, shrinkage='ledoit_wolf')}
-    scores = resolve_all(metrics, registry('transferability'))
+    scores,options = resolve_all(metrics, registry('transferability')),options or {}
     ms = resolve_all(methods, {k: Metric(k, f) for k,f in methods_by_name.items()})
-    own = {k: how|dict((options or {}).get(k, {})) for k,(_,how) in ms.items()}
-    if (options or {}).keys()-ms:
+    if options.keys()-ms:
         raise ValueError(f'`options` must be by name of a method, {", ".join(ms)}, got {", ".join(options)}')
-    if not isinstance(sources, Mapping) or not sources:
-        raise ValueError('`sources` must be models by name, {name: model}')
+    plan = scores|{k: (m, how|options.get(k, {})) for k,(m,how) in ms.items()}
+    if not isinstance(sources, Mapping) or not sources: raise ValueError('`sources` must be models by name, {name: model}')
     def part(o, k): return o[k] if isinstance(o, Mapping) else o
     run = dict(device=device, batch_size=batch_size, progress=progress)
     made = [_Source(k, o, part(data, k), part(test, k), run) for k,o in sources.items()]
@@ -135,12 +134,12 @@ def study(
     done,rows = Rows(store),[]
     for s,(task,fact) in tqdm([*product(made, facts)], desc=experiment, unit='task', disable=not progress):
         base,errors = key_of(s.key, task.classes, task.train, task.test, task.separate),{}
-        keys = {k: key_of(base, m.f, how) for k,(m,how) in (scores|{k: (m, own[k]) for k,(m,_) in ms.items()}).items()}
+        keys = {k: key_of(base, m.f, how) for k,(m,how) in plan.items()}
         missing = [k for k,key in keys.items() if key not in done]
         asked = {k: partial(scores[k][0].f, **scores[k][1]) for k in missing if k in scores}
         for names in [asked,*([k] for k in missing if k in ms)]:
             try:
-                if names is not asked: done.put(keys[names[0]], _transfer(s, task, ms[names[0]][0].f, own[names[0]]))
+                if names is not asked: done.put(keys[names[0]], _transfer(s, task, *plan[names[0]]))
                 elif asked:
                     found = score_models({s.name: s.outputs()[0][task.train]}, metrics=asked, progress=False)
                     for r in found.itertuples():

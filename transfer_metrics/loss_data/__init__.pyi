@@ -24,7 +24,7 @@ from .metrics import compare_representations as compare_representations
 from .metrics import compute_metrics as compute_metrics
 from .metrics import metrics_table as metrics_table
 from .metrics import summary as summary
-from .probes import Algorithm as Algorithm
+from .probes import algorithm as algorithm
 from .probes import as_probe as as_probe
 from .probes import batches as batches
 from .probes import fitted_probs as fitted_probs
@@ -38,7 +38,6 @@ from .probes import train_probes as train_probes
 from .render import render_curve as render_curve
 from .render import render_latex as render_latex
 from .representations import build_repr as build_repr
-from .representations import control_labels as control_labels
 from .representations import noisy_label_entropy as noisy_label_entropy
 from .representations import noisy_labels as noisy_labels
 from .representations import numpy_wrap_torch as numpy_wrap_torch

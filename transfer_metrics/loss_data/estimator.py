@@ -12,6 +12,7 @@ __all__ = ['split_rows', 'curve_points', 'subset_order', 'MissingLabels', 'fit_w
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 import numpy as np
@@ -105,7 +106,7 @@ def _represent(f, x, name):
     if v.shape[:1]!=x.shape[:1]:
         raise ValueError(f'`{name}` must give one row per sample, got {list(v.shape)} for {len(x)} samples')
     as_matrix(v.reshape(len(v), -1), name)
-    return v.reshape(len(v), *v.shape[1:] or (1,))
+    return v if v.ndim>1 else v[:,None]
 
 def _read(x, y, fns, name, batch_size, progress):
     "Features by name, and labels, in one pass"
@@ -116,14 +117,13 @@ def _read(x, y, fns, name, batch_size, progress):
         pair = y is None and isinstance(v, (tuple,list)) and len(v)==2 and np.ndim(v[1])==1
         v,t = v if pair else (v,y)
         if isinstance(v, (tuple,list)) and t is not None: v = as_tensor(v, name)
-        parts,labels = {o: [] for o in (fns if isinstance(fns, dict) else [k])},[]
+        functions,labels = fns if isinstance(fns, dict) else {k: fns},[]
+        parts = {o: [] for o in functions}
         batches = Samples.of(v if t is None else (v,t), name).batches(batch_size)
         for batch,target in tqdm(batches, desc='representation', leave=False, disable=not progress):
             if target is None: raise ValueError(f'`{name}` must have labels: pass (x, y), or a data set of pairs')
             labels.append(np.asarray(target))
-            for o,p in parts.items():
-                f = fns[o] if isinstance(fns, dict) else fns
-                p.append(_represent(f, batch, f'representation {o!r}' if o else name))
+            for o,f in functions.items(): parts[o].append(_represent(f, batch, f'representation {o!r}' if o else name))
         features |= {o: torch.cat(p) for o,p in parts.items()}
     return features,np.concatenate(labels)
 
@@ -134,63 +134,6 @@ def _encoded(y, keep):
     rank = np.arange(len(classes)) if classes.dtype==object else classes.argsort().argsort()
     if keep and classes.dtype.kind in 'iu' and classes.min()>=0: rank = classes.astype(int)
     return torch.from_numpy(rank)[codes],int(rank.max())+1
-
-# %% ../../nbs/loss_data/03_estimator.ipynb #83dcabb7
-class _Networks:
-    "Data that is split and whitened, and the networks of one probe, each trained once"
-    def __init__(self, probe, x, y, fns, *, n_seeds, train_steps, batch_size, val=None, whiten=True, val_frac=.1,
-                 stratify=True, seed=0, device=None, matmul='float32', name='', store=None, resume=True, progress=True,
-                 keep=False):
-        one_of(whiten, 'whiten', (None,True,False,'global','feature','zca'))
-        self.probe,self.store,self.rows,self.digests = probe,store,Rows(store, resume=resume),{}
-        self.seeds = range(whole(seed, 'seed', 0), seed+whole(n_seeds, 'n_seeds', 1))
-        batch_size = whole(batch_size, 'batch_size', 1)
-        self.options = dict(matmul=matmul, train_steps=whole(train_steps, 'train_steps', 1), batch_size=batch_size)
-        self.place = dict(device=device or ('cuda' if torch.cuda.is_available() else 'cpu'), progress=progress)
-        features,labels = _read(x, y, fns, 'x', batch_size, progress)
-        self.train,rows = np.arange(len(labels)),np.arange(len(labels), 0)
-        if val is None: self.train,rows = split_rows(labels, val_frac=val_frac, stratify=stratify, seed=seed)
-        else:
-            held,more = _read(val, None, fns, 'val', batch_size, progress)
-            shapes,shapes_v = ({k: tuple(t.shape[1:]) for k,t in o.items()} for o in (features,held))
-            if shapes!=shapes_v:
-                raise ValueError(f'`val` must have the names and shapes of `x`, {shapes}, got {shapes_v}')
-            features,rows = {k: torch.cat([t,held[k]]) for k,t in features.items()},len(labels)+np.arange(len(more))
-            labels = np.concatenate([labels,more])
-        self.y,self.n_classes = _encoded(labels, keep)
-        self.x,self.held = {},rows
-        for k,t in features.items():
-            w = fit_whitening(t[self.train], whiten) if whiten else Tensor.float
-            self.x[f'{name} {k}'.strip() or 'default'] = w(t)
-        self.orders = {s: self.train[subset_order(len(self.train), seed=s)] for s in self.seeds}
-
-    def points(self, **spacing):
-        "Training sizes; warns about those whose subsets lack classes"
-        at,y = curve_points(len(self.train), **spacing),self.y.numpy()
-        few = [str(n) for n in at if min(len(np.unique(y[rows[:n]])) for rows in self.orders.values())<len(np.unique(y))]
-        if few:
-            sizes = ', '.join(few[:8])+' ...'*(len(few)>8)
-            warnings.warn(f'with n = {sizes}, some training subsets lack classes; their probes have high losses on validation '
-                          'samples of these classes', MissingLabels, stacklevel=3)
-        return at
-
-    def measure(self, points):
-        "Train the networks that are not known yet; the curves as a frame"
-        found,val,p = [],self.y[self.held],self.probe
-        for name,x in self.x.items():
-            if name not in self.digests:
-                what = [p.make(tuple(x.shape[1:]), self.n_classes, 0),p.lr] if p.make else p[2:]
-                data = x,self.y,self.train,self.held,self.n_classes
-                self.digests[name] = name if self.store is None else key_of(what, self.options, name, *data)
-            keys = {(n, s): f'{self.digests[name]} {n} {s}' for n in map(int, points) for s in self.seeds}
-            wanted,errors = [k for k,key in keys.items() if key not in self.rows],{}
-            jobs = [(torch.from_numpy(self.orders[s][:n]), s) for n,s in wanted]
-            for j,loss,error in train_probes(p, x, self.y, (x[self.held],val), jobs, n_classes=self.n_classes, **self.options,
-                                             **self.place) if jobs else ():
-                if error: errors[wanted[j]] = error
-                else: self.rows.put(keys[wanted[j]], loss)
-            found += [(s, n, self.rows.get(key, math.nan), name, errors.get((n,s), '')) for (n,s),key in keys.items()]
-        return pd.DataFrame(found, columns=['seed','samples','val_loss','name','error'])
 
 # %% ../../nbs/loss_data/03_estimator.ipynb #d18128be
 def loss_data_curve(
@@ -214,7 +157,7 @@ def loss_data_curve(
     device:Any=None, # Where to train; `None`: a GPU, if there is one
     matmul:str='float32', # `'bfloat16'`: faster and coarser products, where the processor supports them
     name:str='', # Name of the curve in the frame; before the names of several representations
-    store:str|Path|None=None, # File that keeps finished networks; functions are recognised by their names
+    store:str|Path|Rows|None=None, # File that keeps finished networks; functions are recognised by their names
     resume:bool=True, # Use the networks in the file; `False`: train all again
     seed:int=0, # First seed, and seed of the split
     progress:bool=True, # Show progress bars
@@ -233,11 +176,47 @@ def loss_data_curve(
     >>> df.val_loss.round(4).tolist()
     [0.5623, 0.5623]
     """
-    networks = _Networks(as_probe(probe, hidden=hidden, lr=lr), x, y, representation_fn, val=val, whiten=whiten,
-                         val_frac=val_frac, stratify=stratify, seed=seed, n_seeds=n_seeds, train_steps=train_steps,
-                         batch_size=batch_size, device=device, matmul=matmul, name=name, store=store, resume=resume,
-                         progress=progress)
-    return networks.measure(networks.points(n_points=n_points, sampling_type=sampling_type, points=points))
+    one_of(whiten, 'whiten', (None,True,False,'global','feature','zca'))
+    p,batch_size = as_probe(probe, hidden=hidden, lr=lr),whole(batch_size, 'batch_size', 1)
+    rows = store if isinstance(store, Rows) else Rows(store, resume=resume)
+    seeds = range(whole(seed, 'seed', 0), seed+whole(n_seeds, 'n_seeds', 1))
+    training = dict(matmul=matmul, train_steps=whole(train_steps, 'train_steps', 1), batch_size=batch_size)
+    features,labels = _read(x, y, representation_fn, 'x', batch_size, progress)
+    if val is None: train,held = split_rows(labels, val_frac=val_frac, stratify=stratify, seed=seed)
+    else:
+        more,labels_v = _read(val, None, representation_fn, 'val', batch_size, progress)
+        shapes,shapes_v = ({k: tuple(t.shape[1:]) for k,t in o.items()} for o in (features,more))
+        if shapes!=shapes_v: raise ValueError(f'`val` must have the names and shapes of `x`, {shapes}, got {shapes_v}')
+        train,held = np.split(np.arange(len(labels)+len(labels_v)), [len(labels)])
+        features,labels = {k: torch.cat([t,more[k]]) for k,t in features.items()},np.concatenate([labels,labels_v])
+    codes,n_classes = _encoded(labels, keep=p.steps or p.made_for)
+    orders = {s: train[subset_order(len(train), seed=s)] for s in seeds}
+    sizes,known = curve_points(len(train), n_points=n_points, sampling_type=sampling_type, points=points).tolist(),codes.numpy()
+    few = [str(n) for n in sizes if min(len(np.unique(known[o[:n]])) for o in orders.values())<len(np.unique(known))]
+    if few:
+        warnings.warn(f'with n = {", ".join(few)}, some training subsets lack classes; their probes have high losses on '
+                      'validation samples of these classes', MissingLabels, stacklevel=2)
+    found = []
+    for k,t in features.items():
+        title,t = f'{name} {k}'.strip() or 'default',(fit_whitening(t[train], whiten) if whiten else Tensor.float)(t)
+        shape,c = p.made_for or (tuple(t.shape[1:]),n_classes)
+        if math.prod(shape)!=t[0].numel() or c<n_classes:
+            raise ValueError(f'the algorithm was made for inputs of shape {shape} and {c} classes, the representation has '
+                             f'shape {tuple(t.shape[1:])} and {n_classes} classes')
+        digest = title
+        if rows.path:
+            what = [p.make(tuple(t.shape[1:]), c, 0),p.lr] if p.make else [p.steps,p.estimator]
+            digest = key_of(what, training, title, t, codes, train, held, c)
+        keys = {(n, s): f'{digest} {n} {s}' for n in sizes for s in seeds}
+        wanted,errors = [o for o,key in keys.items() if key not in rows],{}
+        jobs = [(torch.from_numpy(orders[s][:n]), s) for n,s in wanted]
+        trained = train_probes(p, t, codes, (t[held],codes[held]), jobs, n_classes=c, **training, progress=progress,
+                               device=device or ('cuda' if torch.cuda.is_available() else 'cpu'))
+        for j,loss,error in trained if jobs else ():
+            if error: errors[wanted[j]] = error
+            else: rows.put(keys[wanted[j]], loss)
+        found += [(s, n, rows.get(key, math.nan), title, errors.get((n,s), '')) for (n,s),key in keys.items()]
+    return pd.DataFrame(found, columns=['seed','samples','val_loss','name','error'])
 
 # %% ../../nbs/loss_data/03_estimator.ipynb #dd1e9005
 class LossDataEstimator:
@@ -267,28 +246,29 @@ class LossDataEstimator:
         verbose:bool=False, # Print results as they are measured
         **options:Any, # `val`, `stratify`, `name`, `device`, `matmul`, `store`, `resume`, `seed`, `progress` of `loss_data_curve`
     ):
-        steps,self.verbose,self._points = (init_fn,train_step_fn,eval_fn),verbose,set()
-        probe = as_probe(steps)
-        net = self._networks = _Networks(
-            probe if use_vmap else Probe(steps=steps), dataset, None, representation_fn, whiten=whiten, val_frac=val_frac,
-            n_seeds=n_seeds, train_steps=train_steps, batch_size=batch_size, keep=True, **options)
-        if len(net.x)>1: raise ValueError('LossDataEstimator measures one representation; for several use loss_data_curve')
-        if probe.make: # from `make_algorithm`
-            algorithm,(x,) = init_fn.__self__,net.x.values()
-            if math.prod(algorithm.x_shape)!=x[0].numel() or algorithm.n_classes<net.n_classes:
-                raise ValueError(f'the algorithm was made for inputs of shape {algorithm.x_shape} and {algorithm.n_classes} '
-                                 f'classes, the representation has shape {tuple(x.shape[1:])} and {net.n_classes} classes')
-            net.n_classes = algorithm.n_classes
-        self.max_train_size,self.val_size,self.results = len(net.train),len(net.held),net.measure([]).drop(columns='error')
+        steps,read = (init_fn,train_step_fn,eval_fn),(representation_fn,'dataset',batch_size,options.get('progress', True))
+        features,y = _read(dataset, None, *read)
+        if len(features)>1: raise ValueError('LossDataEstimator measures one representation; for several use loss_data_curve')
+        x,y = *features.values(),y
+        if options.get('val') is None:
+            train,held = split_rows(y, val_frac=val_frac, stratify=options.pop('stratify', True), seed=options.get('seed', 0))
+            x,y,options['val'] = x[train],y[train],(x[held],y[held])
+        else:
+            more,labels = _read(options['val'], None, *read)
+            options['val'] = *more.values(),labels
+        options |= dict(store=Rows(options.get('store'), resume=options.get('resume', True)), n_seeds=n_seeds, whiten=whiten,
+                        train_steps=train_steps, batch_size=batch_size, probe=as_probe(steps) if use_vmap else Probe(steps=steps))
+        self.max_train_size,self.val_size,self.verbose = len(y),len(options['val'][1]),verbose
+        self._curve,self.results = partial(loss_data_curve, x, y, **options),pd.DataFrame(columns=['seed','samples','val_loss','name'])
 
-    def _measure(self, points):
-        "Add points to the results"
-        self._points |= {*map(int, points)}
-        found = self._networks.measure(sorted(self._points))
+    def _measure(self, **spacing):
+        "Add points to the results; returns the mean loss at each size"
+        found = self._curve(**spacing)
         failed = found[found.error!='']
         if len(failed):
             raise ValueError(f'{len(failed)} of {len(found)} networks failed, the first with {failed.error.iloc[0]}')
-        self.results = found.drop(columns='error')
+        both = pd.concat([self.results,found.drop(columns='error')] if len(self.results) else [found.drop(columns='error')])
+        self.results = both.drop_duplicates(['samples','seed']).sort_values(['samples','seed'], ignore_index=True)
         means = self.results.groupby('samples').val_loss.agg(['mean','std'])
         if self.verbose: print(means.to_string())
         return means['mean'].to_dict()
@@ -299,7 +279,7 @@ class LossDataEstimator:
         points:ArrayLike|None=None, # Training sizes instead
     ) -> pd.DataFrame: # All results so far: columns `seed, samples, val_loss, name`, loss in nats
         "Measure points of the curve; raises `ValueError` if a size is beyond the training samples, or a network fails"
-        self._measure(self._networks.points(n_points=n_points, sampling_type=sampling_type, points=points))
+        self._measure(n_points=n_points, sampling_type=sampling_type, points=points)
         return self.to_dataframe()
 
     def to_dataframe(self) -> pd.DataFrame: # Columns `seed, samples, val_loss, name`, loss in nats
@@ -314,7 +294,7 @@ class LossDataEstimator:
         "Narrow down the sample complexity by grid search"
         options = dict(precision=precision, n_max=self.max_train_size, parallelism=parallelism)
         known = self.results.groupby('samples').val_loss.mean().to_dict()
-        _,upper = refine_bracket(self._measure, known, epsilon, **options)
+        _,upper = refine_bracket(lambda points: self._measure(points=points), known, epsilon, **options)
         return None if upper==math.inf else upper
 
 # %% ../../nbs/loss_data/03_estimator.ipynb #c945734c

@@ -92,8 +92,7 @@ def compute_metrics(
     """
     if n_classes is not None: whole(n_classes, 'n_classes', 2)
     if labels is not None:
-        pair = isinstance(labels, tuple) and len(labels)==2 and all(np.ndim(o)==1 for o in labels)
-        labels = labels if pair else (labels,labels)
+        if not (isinstance(labels, tuple) and np.ndim(labels[0])==1): labels = labels,labels
         k = len({c for o in labels for c in as_labels(o)[1].tolist()})
         n_classes = whole(k if n_classes is None else n_classes, 'n_classes', max(k, 2))
     curves,rows = loss_curves(df),[]
@@ -127,15 +126,12 @@ def metrics_table(
     {'Val loss': '0.50', 'MDL': '3.50', 'SDL, eps=0.25': '> 2.50', 'eSC, eps=0.25': '> 4'}
     """
     f = columns(metrics_df, ['name','n','metric','epsilon','value','censored','unit'], 'metrics_df')
-    cells:dict[str,dict] = {}
-    for r in f.itertuples():
-        epsilon,bits = f', eps={r.epsilon:g}' if r.epsilon==r.epsilon else '',', bits' if r.unit=='bits' else ''
-        row = _titles.get(r.metric, r.metric)+epsilon+bits
-        text = f'{r.value:.{0 if r.unit=="samples" else decimals}f}'
-        cells.setdefault(row, {})[r.name,r.n] = f'> {text}' if r.censored else text
-    heads = [(name, n) for n in sorted(set(f.n)) for name in dict.fromkeys(f.name[f.n==n])]
-    return pd.DataFrame([[row.get(k, '') for k in heads] for row in cells.values()], list(cells),
-                        pd.MultiIndex.from_tuples(heads, names=['Name','n']))
+    row = [_titles.get(r.metric, r.metric)+f', eps={r.epsilon:g}'*(r.epsilon==r.epsilon)+', bits'*(r.unit=='bits')
+           for r in f.itertuples()]
+    text = ['> '*r.censored+f'{r.value:.{0 if r.unit=="samples" else decimals}f}' for r in f.itertuples()]
+    cells = pd.Series(text, pd.MultiIndex.from_arrays([row,f['name'],f.n], names=[None,'Name','n']))
+    table = cells.unstack(['Name','n'], fill_value='', sort=False)
+    return table.sort_index(axis=1, level='n', kind='stable', sort_remaining=False)
 
 # %% ../../nbs/loss_data/07_metrics.ipynb #9255f92c
 def compare_representations(
