@@ -30,7 +30,8 @@ def benchmark(report,
     def text(r):
         digits = 2 if r.statistic=='weighted_kendall' else 3
         return f'{r.value:.{digits}f}'+(f' [{r.lo:.{digits}f}, {r.hi:.{digits}f}]' if r.lo==r.lo else '')
-    table = found.assign(text=[text(r) for r in found.itertuples()]).pivot(index='score', columns='statistic', values='text')
+    table = found.assign(text=[text(r) for r in found.itertuples()])
+    table = table.pivot(index='score', columns='statistic', values='text')
     best = found[found.statistic=='weighted_kendall'].sort_values('value', ascending=False)
     report.table(f'{name}: {models} models, {data} data sets; mean over data sets, 95 % interval over data sets',
                  table.reindex(best.score)[['weighted_kendall','regret','relative_top']].fillna(''))

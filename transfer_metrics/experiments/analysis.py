@@ -53,7 +53,8 @@ def _sign(score):
 
 def _scores(frame, scores, without=()):
     "Names of scores, by default of all"
-    return [scores] if isinstance(scores, str) else scores or [k for k in frame[frame.kind=='score'].metric.unique() if k not in without]
+    every = [k for k in frame[frame.kind=='score'].metric.unique() if k not in without]
+    return [scores] if isinstance(scores, str) else scores or every
 
 def _mean(values, options):
     "Mean and interval over tasks"
@@ -126,7 +127,8 @@ def selection(
     "How well each score chooses among source models, mean over tasks"
     method,tables = method or frame[frame.kind=='accuracy'].metric.iloc[0],{}
     for score in _scores(frame, scores):
-        wide = score_pairs(frame, score, method).pivot(index='model', columns=['data','task'], values=['score','accuracy'])
+        pairs = score_pairs(frame, score, method)
+        wide = pairs.pivot(index='model', columns=['data','task'], values=['score','accuracy'])
         if len(wide)<2: raise ValueError(f'`frame` must have two or more models, got {len(wide)}')
         tables[score] = _sign(score)*wide['score']
     return judged(Benchmark('study', wide['accuracy'], tables, {}), **options)

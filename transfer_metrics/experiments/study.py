@@ -146,10 +146,12 @@ def study(
                         errors[r.metric] = r.error or 'the score is NaN'*bool(np.isnan(r.value))
                         if not errors[r.metric]: done.put(keys[r.metric], [('score',0,r.value,r.seconds,r.warning)])
             except Exception as e: errors |= dict.fromkeys(names, f'{type(e).__name__}: {e}')
-        results = {k: done.get(key, [('score' if k in scores else 'accuracy',0,np.nan,np.nan,'')]) for k,key in keys.items()}
+        results = {k: done.get(key, [('score' if k in scores else 'accuracy',0,np.nan,np.nan,'')])
+                   for k,key in keys.items()}
         if s.name in (source_accuracy or {}): results['source_accuracy'] = [('score',0,source_accuracy[s.name],0.,'')]
-        rows += [fact|dict(model=s.name, data=experiment, metric=k, kind=kind, epoch=epoch, value=value, seconds=seconds,
-                           unit=scores[k][0].unit if k in scores else 'accuracy', error=errors.get(k, ''), warning=warning)
+        rows += [fact|dict(model=s.name, data=experiment, metric=k, kind=kind, epoch=epoch, value=value,
+                           seconds=seconds, unit=scores[k][0].unit if k in scores else 'accuracy',
+                           error=errors.get(k, ''), warning=warning)
                  for k,several in results.items() for kind,epoch,value,seconds,warning in several]
         if task is tasks[-1] and s.model is not None: s.outs = None # memory
     return result_frame(rows, ('task','kind','epoch','n_classes','entropy','chance'))

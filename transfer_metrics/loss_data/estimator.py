@@ -191,8 +191,9 @@ def loss_data_curve(
         features,labels = {k: torch.cat([t,more[k]]) for k,t in features.items()},np.concatenate([labels,labels_v])
     codes,n_classes = _encoded(labels, keep=p.steps or p.made_for)
     orders = {s: train[subset_order(len(train), seed=s)] for s in seeds}
-    sizes,known = curve_points(len(train), n_points=n_points, sampling_type=sampling_type, points=points).tolist(),codes.numpy()
-    few = [str(n) for n in sizes if min(len(np.unique(known[o[:n]])) for o in orders.values())<len(np.unique(known))]
+    sizes = curve_points(len(train), n_points=n_points, sampling_type=sampling_type, points=points).tolist()
+    y = codes.numpy()
+    few = [str(n) for n in sizes if min(len(np.unique(y[o[:n]])) for o in orders.values())<len(np.unique(y))]
     if few:
         warnings.warn(f'with n = {", ".join(few)}, some training subsets lack classes; their probes have high losses on '
                       'validation samples of these classes', MissingLabels, stacklevel=2)
@@ -246,20 +247,24 @@ class LossDataEstimator:
         verbose:bool=False, # Print results as they are measured
         **options:Any, # `val`, `stratify`, `name`, `device`, `matmul`, `store`, `resume`, `seed`, `progress` of `loss_data_curve`
     ):
-        steps,read = (init_fn,train_step_fn,eval_fn),(representation_fn,'dataset',batch_size,options.get('progress', True))
+        steps = init_fn,train_step_fn,eval_fn
+        read = representation_fn,'dataset',batch_size,options.get('progress', True)
         features,y = _read(dataset, None, *read)
         if len(features)>1: raise ValueError('LossDataEstimator measures one representation; for several use loss_data_curve')
         x,y = *features.values(),y
         if options.get('val') is None:
-            train,held = split_rows(y, val_frac=val_frac, stratify=options.pop('stratify', True), seed=options.get('seed', 0))
+            how = dict(stratify=options.pop('stratify', True), seed=options.get('seed', 0))
+            train,held = split_rows(y, val_frac=val_frac, **how)
             x,y,options['val'] = x[train],y[train],(x[held],y[held])
         else:
             more,labels = _read(options['val'], None, *read)
             options['val'] = *more.values(),labels
-        options |= dict(store=Rows(options.get('store'), resume=options.get('resume', True)), n_seeds=n_seeds, whiten=whiten,
-                        train_steps=train_steps, batch_size=batch_size, probe=as_probe(steps) if use_vmap else Probe(steps=steps))
+        options |= dict(store=Rows(options.get('store'), resume=options.get('resume', True)), n_seeds=n_seeds,
+                        whiten=whiten, train_steps=train_steps, batch_size=batch_size,
+                        probe=as_probe(steps) if use_vmap else Probe(steps=steps))
         self.max_train_size,self.val_size,self.verbose = len(y),len(options['val'][1]),verbose
-        self._curve,self.results = partial(loss_data_curve, x, y, **options),pd.DataFrame(columns=['seed','samples','val_loss','name'])
+        self._curve,self._found = partial(loss_data_curve, x, y, **options),[]
+        self.results = pd.DataFrame(columns=['seed','samples','val_loss','name'])
 
     def _measure(self, **spacing):
         "Add points to the results; returns the mean loss at each size"
@@ -267,8 +272,9 @@ class LossDataEstimator:
         failed = found[found.error!='']
         if len(failed):
             raise ValueError(f'{len(failed)} of {len(found)} networks failed, the first with {failed.error.iloc[0]}')
-        both = pd.concat([self.results,found.drop(columns='error')] if len(self.results) else [found.drop(columns='error')])
-        self.results = both.drop_duplicates(['samples','seed']).sort_values(['samples','seed'], ignore_index=True)
+        self._found.append(found.drop(columns='error'))
+        both = pd.concat(self._found).drop_duplicates(['samples','seed'])
+        self.results = both.sort_values(['samples','seed'], ignore_index=True)
         means = self.results.groupby('samples').val_loss.agg(['mean','std'])
         if self.verbose: print(means.to_string())
         return means['mean'].to_dict()

@@ -27,9 +27,10 @@ def _measures(curves, epsilons, edge, n_classes, unit, labels=None):
     "Each metric of curves, as a row of `compute_metrics`; `rows` has a value for each curve, of eSC log crossings"
     full,n,L,k = curves[0],curves[0].n[-1],curves[0].loss[-1],per_nat(unit)
     def each(f, *data, **options): return np.array([f(c, *data, **options) for c in curves])
-    def row(metric, rows, lower, upper, loglog, *, epsilon=math.nan, unit=unit, censored=False, higher=False, low=0, high=math.inf):
-        return dict(metric=metric, epsilon=epsilon, value=rows[0], lower=lower, upper=upper, censored=censored, unit=unit,
-                    loglog=loglog, rows=rows, higher=higher, low=low, high=high)
+    def row(metric, rows, lower, upper, loglog, *, epsilon=math.nan, unit=unit, censored=False, higher=False, low=0,
+            high=math.inf):
+        return dict(metric=metric, epsilon=epsilon, value=rows[0], lower=lower, upper=upper, censored=censored,
+                    unit=unit, loglog=loglog, rows=rows, higher=higher, low=low, high=high)
     def by_edges(f, **options):
         options |= dict(n_classes=n_classes, unit=unit)
         ends = [f(full, edge=e, **options) if e!='left' or n_classes else math.inf for e in ('right','left','loglog')]
@@ -45,7 +46,8 @@ def _measures(curves, epsilons, edge, n_classes, unit, labels=None):
     for e in epsilons: yield row('sdl', *by_edges(sdl, epsilon=e), epsilon=e, censored=not reached(L, e))
     for e in epsilons:
         b,rows = esc_bracket(full, epsilon=e),each(lambda c, e=e: esc_bracket(c, epsilon=e).crossing)
-        yield row('esc', np.log(rows), *b, epsilon=e, unit='samples', censored=b.upper==math.inf)|dict(value=min(b.upper, n))
+        found = row('esc', np.log(rows), *b, epsilon=e, unit='samples', censored=b.upper==math.inf)
+        yield found|dict(value=min(b.upper, n))
     if labels:
         train,val = labels
         for name,f,given in ('mi',mutual_information,{}),('v_information',v_information,dict(train_labels=train)):
@@ -168,7 +170,8 @@ def compare_representations(
         both = f[f.name==name].merge(f[f.name==base], on=['seed','samples'])
         if both.empty:
             raise ValueError(f'`df` must have sizes and seeds in common to compare, {name!r} and {base!r} have none')
-        a,b = (loss_curves(both[['seed','samples']].assign(val_loss=both[k]))['default'] for k in ('val_loss_x','val_loss_y'))
+        a,b = (loss_curves(both[['seed','samples']].assign(val_loss=both[k]))['default']
+               for k in ('val_loss_x','val_loss_y'))
         for (n,a_,levels),(_,b_,_) in zip(_asked(a, ns, epsilons, name), _asked(b, ns, epsilons, base), strict=True):
             for x,y in zip(*(_measures(o, levels, edge, n_classes, unit) for o in (a_,b_)), strict=True):
                 if x['higher']: continue
