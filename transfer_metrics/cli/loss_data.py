@@ -22,8 +22,10 @@ def loss_data(report,
     images:Images=None, texts:Texts=None, columns:Columns=None, limit:Limit=0,
     outputs:Outputs=None, features:Features=None, labels:Labels=None,
     probe:Annotated[str, option('mlp or linear', 'Probe', show_default=True)]='mlp',
-    hidden:Annotated[str, option('Widths of the hidden layers of the MLP', 'Probe', show_default=True)]='128',
-    train_steps:Annotated[int, option('Batches that each network learns from', 'Probe', min=1, show_default=True)]=1000,
+    hidden:Annotated[Optional[str], option('Widths of the hidden layers of the MLP. Default: 128; in the example 64',
+                                           'Probe')]=None,
+    train_steps:Annotated[Optional[int], option('Batches that each network learns from. Default: 1000; in the example '
+                                                '300', 'Probe', min=1)]=None,
     lr:Annotated[float, option('Learning rate of Adam', 'Probe', show_default=True)]=1e-3,
     n_points:Annotated[int, option('Number of training sizes', 'Sizes', min=1, show_default=True)]=10,
     points:Annotated[Optional[str], option('Training sizes instead: N,N,...', 'Sizes')]=None,
@@ -43,7 +45,9 @@ def loss_data(report,
     from transfer_metrics.loss_data.render import render_curve, render_latex
     from transfer_metrics.model_selection.scoring import all_outputs
     from transfer_metrics.store import atomic
-    if any((models,outputs,features,images,texts)):
+    own = any((models,outputs,features,images,texts))
+    hidden,train_steps = hidden or ('128' if own else '64'),train_steps or (1000 if own else 300)
+    if own:
         given,data = read_models(models=models, outputs=outputs, features=features, probs=None, labels=labels,
                                  images=images, texts=texts)
         if models: data = read_samples(images, texts, columns, limit, seed)
