@@ -40,7 +40,7 @@ def benchmark(report,
         r = rows.iloc[0]
         report.say(f'Best {kind} by weighted tau{difference}: {r.score} ({r.value:.2f}).', 'bold')
     report.say('Regret is the accuracy lost by taking the first choice of a score; relative top is its accuracy divided by '
-               'the best.')
+               'the best. The baseline elsewhere is the mean rank of a model on the other data sets.')
     def draw():
         values = per_data_set(bench)
         fig,ax = plt.subplots(figsize=(5.6,.35*len(values)+1), constrained_layout=True)
