@@ -60,11 +60,11 @@ def loss_data(report,
     for o in outs.values():
         if isinstance(o, Exception): raise ValueError(o)
     data = {k: o.features for k,o in outs.items()},next(iter(outs.values())).labels
-    targets,y = numbers(epsilons),data[1]
-    options = dict(probe=probe, hidden=numbers(hidden, int) or (), train_steps=train_steps, batch_size=batch_size,
-                   lr=lr, device=device, store=store, seed=seed, progress=report.progress)
-    df = loss_data_curve(*data, n_points=n_points, points=numbers(points, int), n_seeds=n_seeds, **options)
-    found = compute_metrics(df, ns=numbers(ns), epsilons=targets, edge=edge, n_classes=len(set(y.tolist())))
+    targets,at,y = numbers(epsilons, name='--epsilons'),numbers(ns, name='--ns'),data[1]
+    options = dict(probe=probe, hidden=numbers(hidden, int, '--hidden'), train_steps=train_steps, lr=lr,
+                   batch_size=batch_size, device=device, store=store, seed=seed, progress=report.progress)
+    df = loss_data_curve(*data, n_points=n_points, points=numbers(points, int, '--points'), n_seeds=n_seeds, **options)
+    found = compute_metrics(df, ns=at, epsilons=targets, edge=edge, n_classes=len(set(y.tolist())))
     report.results(found)
     report.table('Loss-data metrics', metrics_table(found))
     report.say(summary(df, epsilons=targets, held_out=len(y)-len(split_rows(y, seed=seed)[0]),

@@ -75,10 +75,11 @@ def names(
 def numbers(
     text:str|None, # Such as '1,10,100'
     kind:type=float, # int or float
+    name:str='the option', # Name in the error message
 ) -> list|None: # Such as `[1, 10, 100]`; `None` if there is no text
     "Numbers separated by commas"
     try: return [kind(o) for o in names(text)] or None
-    except ValueError: raise ValueError(f'expected numbers separated by commas, got {text!r}') from None
+    except ValueError: raise ValueError(f'{name} must be numbers separated by commas, got {text!r}') from None
 
 def command(
     *examples:str, # Command lines, without `transfer-metrics`
