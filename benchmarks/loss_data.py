@@ -1,7 +1,8 @@
 """Fifty probes of a loss-data curve against a plain loop over a `DataLoader`: `python benchmarks/loss_data.py [steps]`
 
 Ten sizes and five seeds, on the digits. Processor time of one thread, measured alternately; the loop trains one seed of each size
-and counts five times."""
+and counts five times. At 512-512 the matrix products alone take 45 % of the time of the loop, so that a ratio above 2.2 is not
+possible in float32; at 64-64 they take 5 %."""
 import sys
 
 from _measure import machine, measure

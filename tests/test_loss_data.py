@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from torch import nn
 import transfer_metrics as tm
 from transfer_metrics.loss_data.curve import as_curve, loss_frame
-from transfer_metrics.loss_data.probes import Algorithm, as_probe, train_probes
+from transfer_metrics.loss_data.probes import algorithm, as_probe, train_probes
 from transfer_metrics.registry import metric, registry
 
 metrics = {k: m for k,m in registry('loss_data').items() if m.args[0]=='curve'}
@@ -101,7 +101,7 @@ def test_modules(layers):
     jobs = [(torch.randperm(90, generator=g)[:n], seed) for n in (5,20,33,60) for seed in range(2)]
     options = dict(n_classes=3, train_steps=15, batch_size=20, progress=False)
     together = sorted(train_probes(probe, x, y, (x,y), jobs, **options))
-    steps = as_probe(tuple(lambda *a, f=f: f(*a) for f in Algorithm(probe, (6,), 3, x[:0]).steps))
+    steps = as_probe(tuple(lambda *a, f=f: f(*a) for f in algorithm(probe, (6,), 3, x[:0])))
     alone = sorted(train_probes(steps, x, y, (x,y), jobs, **options))
     assert not any(error for *_,error in (*together,*alone))
     same([v for _,v,_ in together], [v for _,v,_ in alone])

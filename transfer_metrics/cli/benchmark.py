@@ -49,7 +49,7 @@ def benchmark(report,
             report.say(f'{r.score} minus {r.against}: {text(r.value, r.lo, r.hi)}, over models '
                        f'[{r.lo_models:.2f}, {r.hi_models:.2f}]: {r.verdict}.')
     report.say('Regret is the accuracy lost by taking the first choice of a score, fidelity the share of the differences in '
-               'accuracy that the differences in score explain.')
+               'accuracy that the differences in score explain. The baseline elsewhere is the mean rank on the other data sets.')
     def draw():
         values = per_data_set(bench)
         fig,ax = plt.subplots(figsize=(5.6,.35*len(values)+1), constrained_layout=True)

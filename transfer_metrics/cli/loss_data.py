@@ -10,9 +10,8 @@ __all__ = ['loss_data']
 # %% ../../nbs/cli/05_loss_data.ipynb #9613c504
 from pathlib import Path
 from typing import Annotated, Optional
-from .main import (BatchSize, Columns, Device, Features, Images, Labels, Layer, Limit, Models,
-                                       Outputs, Pooling,
-    Seed, Texts, command, numbers, option)
+from .main import (BatchSize, Columns, Device, Features, Images, Labels, Layer, Limit, Models, Outputs, Pooling,
+                                       Seed, Texts, command, numbers, option)
 from .rank import read_models, read_samples
 
 # %% ../../nbs/cli/05_loss_data.ipynb #093c6a3f
@@ -23,14 +22,16 @@ def loss_data(report,
     images:Images=None, texts:Texts=None, columns:Columns=None, limit:Limit=0,
     outputs:Outputs=None, features:Features=None, labels:Labels=None,
     probe:Annotated[str, option('mlp or linear', 'Probe', show_default=True)]='mlp',
-    hidden:Annotated[str, option('Widths of the hidden layers of the MLP', 'Probe', show_default=True)]='128',
-    train_steps:Annotated[int, option('Training steps', 'Probe', min=1, show_default=True)]=1000,
+    hidden:Annotated[Optional[str], option('Widths of the hidden layers of the MLP. Default: 128; in the example 64',
+                                           'Probe')]=None,
+    train_steps:Annotated[Optional[int], option('Batches that each network learns from. Default: 1000; in the example '
+                                                '300', 'Probe', min=1)]=None,
     lr:Annotated[float, option('Learning rate of Adam', 'Probe', show_default=True)]=1e-3,
     n_points:Annotated[int, option('Number of training sizes', 'Sizes', min=1, show_default=True)]=10,
-    points:Annotated[Optional[str], option('Training sizes: N,N,...', 'Sizes')]=None,
+    points:Annotated[Optional[str], option('Training sizes instead: N,N,...', 'Sizes')]=None,
     n_seeds:Annotated[int, option('Networks per size', 'Sizes', min=1, show_default=True)]=5,
     epsilons:Annotated[str, option('Losses to reach, in nats', 'Reading', show_default=True)]='1,0.5,0.1',
-    ns:Annotated[Optional[str], option('Training sizes to report; the largest by default', 'Reading')]=None,
+    ns:Annotated[Optional[str], option('Training sizes to report: N,N,... Default: the largest', 'Reading')]=None,
     edge:Annotated[str, option('Rule of sums: right, left or loglog', 'Reading', show_default=True)]='right',
     curve:Annotated[Optional[Path], option('Write the loss-data curves as CSV', 'Results')]=None,
     latex:Annotated[Optional[Path], option('Write the table in LaTeX', 'Results')]=None,
@@ -39,38 +40,37 @@ def loss_data(report,
                                            'Running')]=None,
     seed:Seed=0):
     "How much data a task needs with each representation. Without models: representations of digits."
-    from transfer_metrics.loss_data.estimator import loss_data_curve
+    from transfer_metrics.loss_data.estimator import loss_data_curve, split_rows, trained_longer
     from transfer_metrics.loss_data.metrics import compute_metrics, metrics_table, summary
     from transfer_metrics.loss_data.render import render_curve, render_latex
+    from transfer_metrics.model_selection.scoring import all_outputs
     from transfer_metrics.store import atomic
-    if not any((models,outputs,features,images,texts)):
-        from transfer_metrics.datasets.digits import digits_loaders, digits_zoo
-        from transfer_metrics.model_selection.scoring import all_outputs
-        outs = all_outputs(digits_zoo(['digits','low','untrained'], progress=report.progress), digits_loaders()[0],
-                           progress=False)
-        train_steps,hidden = min(train_steps, 300),'64'
-    else:
-        from transfer_metrics.model_selection.scoring import all_outputs
+    own = any((models,outputs,features,images,texts))
+    hidden,train_steps = hidden or ('128' if own else '64'),train_steps or (1000 if own else 300)
+    if own:
         given,data = read_models(models=models, outputs=outputs, features=features, probs=None, labels=labels,
                                  images=images, texts=texts)
-        options = dict(layer=layer, pooling=pooling, device=device)
         if models: data = read_samples(images, texts, columns, limit, seed)
-        outs = all_outputs(given, data, progress=report.progress, **{k: v for k,v in options.items() if v is not None})
-    failed = next((o for o in outs.values() if isinstance(o, Exception)), None)
-    if failed is not None: raise ValueError(failed)
-    labels_ = next(iter(outs.values())).labels
-    df = loss_data_curve({k: o.features for k,o in outs.items()}, labels_, probe=probe,
-                         hidden=numbers(hidden, int) or (), n_points=n_points,
-        points=numbers(points, int), n_seeds=n_seeds, train_steps=train_steps, batch_size=batch_size, lr=lr,
-        device=device, store=store, seed=seed,
-        progress=report.progress)
-    targets = numbers(epsilons)
-    found = compute_metrics(df, ns=numbers(ns), epsilons=targets, edge=edge)
+        options = {k: v for k,v in dict(layer=layer, pooling=pooling, device=device).items() if v is not None}
+        outs = all_outputs(given, data, progress=report.progress, **options)
+    else:
+        from transfer_metrics.datasets.digits import digits_loaders, digits_zoo
+        outs = all_outputs(digits_zoo(['digits','low','untrained'], progress=report.progress), digits_loaders()[0],
+                           progress=False)
+    for o in outs.values():
+        if isinstance(o, Exception): raise ValueError(o)
+    data = {k: o.features for k,o in outs.items()},next(iter(outs.values())).labels
+    targets,at,y = numbers(epsilons, name='--epsilons'),numbers(ns, name='--ns'),data[1]
+    options = dict(probe=probe, hidden=numbers(hidden, int, '--hidden'), train_steps=train_steps, lr=lr,
+                   batch_size=batch_size, device=device, store=store, seed=seed, progress=report.progress)
+    df = loss_data_curve(*data, n_points=n_points, points=numbers(points, int, '--points'), n_seeds=n_seeds, **options)
+    found = compute_metrics(df, ns=at, epsilons=targets, edge=edge, n_classes=len(set(y.tolist())))
     report.results(found)
     report.table('Loss-data metrics', metrics_table(found))
-    report.say(summary(df, epsilons=targets), 'bold')
+    report.say(summary(df, epsilons=targets, held_out=len(y)-len(split_rows(y, seed=seed)[0]),
+                       longer=trained_longer(df, *data, **options)), 'bold')
     report.figure(lambda: render_curve(df))
-    if curve:
-        with atomic(curve) as path: Path(path).write_text(df.to_csv(index=False), encoding='utf-8')
-    if latex:
-        with atomic(latex) as path: Path(path).write_text(render_latex(found), encoding='utf-8')
+    for path,text in (curve,lambda: df.to_csv(index=False)),(latex,lambda: render_latex(found)):
+        if not path: continue
+        with atomic(path) as p: Path(p).write_text(text(), encoding='utf-8')
+        report.console.print(f'wrote {path}', style='dim', markup=False)

@@ -31,9 +31,8 @@ def option(
     "An option of a command"
     return typer.Option(*names, help=help, rich_help_panel=group, show_default=kw.pop('show_default', False), **kw)
 
-Models = Annotated[Optional[str],
-                   option('Names separated by commas: resnet18 (torchvision), timm:NAME, hf:NAME, sentence-transformers:NAME, '
-                   'open_clip:NAME, module:function=weights.pth', 'Models')]
+Models = Annotated[Optional[str], option('Names separated by commas: resnet18 (torchvision), timm:NAME, hf:NAME, '
+                                         'sentence-transformers:NAME, open_clip:NAME, module:function=weights.pth', 'Models')]
 Weights = Annotated[str, option('Weights of torchvision models: DEFAULT, a name, or none', 'Models')]
 Layer = Annotated[Optional[str], option('Name of a layer whose input is the features. Default: the head', 'Models')]
 Pooling = Annotated[Optional[str], option('How tokens become one vector: mean, cls, last, max', 'Models')]
@@ -78,10 +77,11 @@ def names(
 def numbers(
     text:str|None, # Such as '1,10,100'
     kind:type=float, # int or float
+    name:str='the option', # Name in the error message
 ) -> list|None: # Such as `[1, 10, 100]`; `None` if there is no text
     "Numbers separated by commas"
     try: return [kind(o) for o in names(text)] or None
-    except ValueError: raise ValueError(f'expected numbers separated by commas, got {text!r}') from None
+    except ValueError: raise ValueError(f'{name} must be numbers separated by commas, got {text!r}') from None
 
 def command(
     *examples:str, # Command lines, without `transfer-metrics`
@@ -98,11 +98,11 @@ def command(
             sys.stdout.reconfigure(errors='backslashreplace')
             sys.stderr.reconfigure(errors='backslashreplace')
             title = f'transfer-metrics {name or f.__name__}'
-            said = set()
+            shown = set()
             def show(message, *args, **kw):
                 text = ' '.join(str(message).split())
-                if text not in said: print(f'warning: {text}', file=sys.stderr)
-                said.add(text)
+                if text not in shown: print(f'warning: {text}', file=sys.stderr)
+                shown.add(text)
             try:
                 from transfer_metrics.cli.report import Report
                 with warnings.catch_warnings():
@@ -115,8 +115,8 @@ def command(
                 print(f'{title}: {" ".join(str(e).split())}', file=sys.stderr)
                 raise typer.Exit(2) from None
             except KeyboardInterrupt: raise typer.Exit(130) from None
-        added = [Parameter(k, Parameter.KEYWORD_ONLY, default=k=='progress' or None, annotation=v) for k,
-                 v in results.items()]
+        added = [Parameter(k, Parameter.KEYWORD_ONLY, default=k=='progress' or None, annotation=v)
+                 for k,v in results.items()]
         run.__signature__ = signature(f).replace(parameters=[p.replace(kind=Parameter.KEYWORD_ONLY) for p in own]+added)
         run.__annotations__ = {p.name: p.annotation for p in [*own,*added]}
         lines = '\n\n'.join(f'`transfer-metrics {o}`' for o in examples)

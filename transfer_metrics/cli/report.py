@@ -134,7 +134,7 @@ class Report:
             version=__version__)
 
 def _as_json(title, settings, summary, frames):
-    tables = {k: json.loads(f.reset_index().to_json(orient='records')) if f.index.name
-              else json.loads(f.to_json(orient='records')) for k,f in frames.items()}
+    tables = {k: json.loads((f.reset_index() if f.index.name else f).to_json(orient='records'))
+              for k,f in frames.items()}
     return json.dumps(dict(command=title, version=__version__, settings=settings, summary=summary, tables=tables),
                       indent=1, ensure_ascii=False)

@@ -2,10 +2,8 @@
 from .analysis import convergence as convergence
 from .analysis import correlations as correlations
 from .analysis import levels as levels
-from .analysis import plot_convergence as plot_convergence
 from .analysis import plot_correlation as plot_correlation
-from .analysis import plot_levels as plot_levels
-from .analysis import plot_selection as plot_selection
+from .analysis import plot_intervals as plot_intervals
 from .analysis import score_pairs as score_pairs
 from .analysis import selection as selection
 from .fine_tuning import accuracy_on as accuracy_on

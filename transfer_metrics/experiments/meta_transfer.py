@@ -47,11 +47,6 @@ def mahalanobis_head(
         return -torch.linalg.solve_triangular(L, (t.double()-means[:,None]).mT, upper=False).square().sum(1).mT/2
     return logits
 
-def _statistics(x):
-    "Mean and log standard deviation of each channel, shape `[n, 2c]`"
-    v = x.flatten(2) if x.ndim>2 else x[:,:,None]
-    return torch.cat([v.mean(2),(v.var(2, correction=0)+1e-6).log()/2], 1)
-
 class Adapted(NamedTuple):
     "A classifier of one task: images, as the backbone takes them, to logits"
     learner:nn.Module # `CNAPs`
@@ -61,14 +56,6 @@ class Adapted(NamedTuple):
 
     def __call__(self, x): return self.classify(self.learner.features(x, self.modulation))
 
-    def predict(self,
-        images:Any, # Images, as of `Samples.of`
-    ) -> np.ndarray: # Labels as in the support, shape `[m]`
-        "The most probable class of each image"
-        samples = Samples.of(images)
-        with torch.no_grad(): best = self(batch_of(samples, range(len(samples)), self.learner.backbone)).argmax(1)
-        return self.classes[best.cpu().numpy()]
-
 class CNAPs(nn.Module):
     "A frozen classifier and what adapts it to a task, after [Bateni et al. 2020](https://arxiv.org/abs/1912.03432)"
     def __init__(self,
@@ -77,8 +64,6 @@ class CNAPs(nn.Module):
         *,
         layers:Sequence[str]|None=None, # Layers to put FiLM after; `None`: each `BatchNorm`, or each convolution
         ridge:float=1., # $\rho$ of the head
-        hidden:int=64, # Hidden units of both small networks
-        size:int=32, # Length of $z$
         seed:int=0, # Of the first weights
     ):
         super().__init__()
@@ -88,21 +73,22 @@ class CNAPs(nn.Module):
             self.tap = find_head(still, (x,None)).name
             self.backbone = deepcopy(still).requires_grad_(False)
         named = dict(self.backbone.named_modules())
-        for kind in '_BatchNorm','_ConvNd':
-            found = [k for k,m in named.items() if kind in {o.__name__ for o in type(m).__mro__}]
+        for kind in nn.modules.batchnorm._BatchNorm,nn.modules.conv._ConvNd:
+            found = [k for k,m in named.items() if isinstance(m, kind)]
             if layers is None and found: layers = found
-        unknown = [k for k in layers or () if k not in named]
-        if layers is None or unknown:
-            raise ValueError(f'`layers` must name modules of the model to put FiLM after, got {unknown or layers}')
-        self.layers,self.channels = list(layers),[]
+        if layers is None or {*layers}-{*named}:
+            raise ValueError(f'`layers` must name modules of the model to put FiLM after, got {layers}')
+        self.layers = list(layers)
         with torch.no_grad(): _,statistics = self._run(x)
+        self.channels = [o.shape[1]//2 for o in statistics[1:]] # mean and standard deviation of each
+        statistics = torch.cat(statistics, 1)
         with torch.random.fork_rng([]):
             torch.manual_seed(seed)
-            def mlp(*sizes): return nn.Linear(*sizes[:2]),nn.ReLU(),nn.Linear(*sizes[1:])
+            def mlp(d, k): return nn.Linear(d, 64),nn.ReLU(),nn.Linear(64, k)
             e = statistics.shape[1] # standardised by what is usual in the source data
             self.encoder = nn.Sequential(nn.BatchNorm1d(e, affine=False, momentum=None), nn.Hardtanh(-5, 5),
-                                         *mlp(e, hidden, size))
-            self.generator = nn.Sequential(*mlp(size, hidden, 2*sum(self.channels))) if self.layers else None
+                                         *mlp(e, 32))
+            self.generator = nn.Sequential(*mlp(32, 2*sum(self.channels))) if self.layers else None
         for p in self.generator[-1].parameters() if self.layers else (): nn.init.zeros_(p)
         self.to(next(self.backbone.parameters()))
         self.train()
@@ -114,22 +100,22 @@ class CNAPs(nn.Module):
     def forward(self, x): return self.backbone(x) # so that scores of the source model can be computed
 
     def _run(self, x, modulation=None):
-        "Features; and, without modulation, the statistics of all channels"
-        seen,taken,handles = [x],[],[]
-        named = dict(self.backbone.named_modules())
+        "Features; and, without modulation, the statistics of the channels of image and layers"
+        seen,taken,named = [x],[],dict(self.backbone.named_modules())
         def film(k):
             def after(module, args, out):
                 if modulation is None: return seen.append(out)
                 scale,shift = (o.view(1, -1, *[1]*(out.ndim-2)) for o in modulation[k])
                 return scale*out+shift
             return after
-        for k in self.layers: handles.append(named[k].register_forward_hook(film(k)))
+        handles = [named[k].register_forward_hook(film(k)) for k in self.layers]
         handles.append(named[self.tap].register_forward_pre_hook(lambda module, args: taken.append(args[0])))
         try: call(self.backbone, (x,None))
         finally:
             for h in handles: h.remove()
-        self.channels = self.channels or [o.shape[1] for o in seen[1:]]
-        return pool(taken[-1]).flatten(1),torch.cat([_statistics(o) for o in seen], 1)
+        v = [o.reshape(*o.shape[:2], -1) for o in seen]
+        statistics = [torch.cat([o.mean(2),(o.var(2, correction=0)+1e-6).log()/2], 1) for o in v] # log standard deviation
+        return pool(taken[-1]).flatten(1),statistics
 
     def features(self,
         x:Tensor, # Images as the backbone takes them, shape `[n, ...]`
@@ -143,7 +129,7 @@ class CNAPs(nn.Module):
     ) -> dict[str,tuple[Tensor,Tensor]]: # Scale and shift of each channel, by layer
         "How a support set adapts the backbone"
         with torch.no_grad(): _,s = self._run(x)
-        parts = self.generator(self.encoder(s).mean(0).relu()).split([2*c for c in self.channels])
+        parts = self.generator(self.encoder(torch.cat(s, 1)).mean(0).relu()).split([2*c for c in self.channels])
         return {k: (1+p[:len(p)//2],p[len(p)//2:]) for k,p in zip(self.layers, parts, strict=True)}
 
     def adapt(self,
@@ -191,7 +177,7 @@ class CNAPs(nn.Module):
                                queries=queries, seed=[seed,j])) for j,s in enumerate(sources)]
         if not self.encoder[0].num_batches_tracked: # which statistics are usual
             some = [batch_of(s.samples, np.sort(rng.permutation(len(s.codes))[:256]), self.backbone) for s in sources]
-            with torch.no_grad(): self.encoder[0].train()(torch.cat([self._run(x)[1] for x in some]))
+            with torch.no_grad(): self.encoder[0].train()(torch.cat([torch.cat(self._run(x)[1], 1) for x in some]))
             self.train(self.training)
         params = [*self.encoder.parameters(),*self.generator.parameters()]
         opt,rows = torch.optim.Adam(params, lr),[]
@@ -199,8 +185,6 @@ class CNAPs(nn.Module):
             opt.param_groups[0]['lr'] = lr*(1+math.cos(math.pi*i/n))/2
             opt.zero_grad()
             loss,accuracy = self.episode_loss(sources[j], next(drawn[j]))
-            if not loss.isfinite():
-                raise ValueError('the loss must be finite, got NaN or infinity; lower `lr`, or check the images')
             loss.backward()
             nn.utils.clip_grad_norm_(params, 1.)
             opt.step()

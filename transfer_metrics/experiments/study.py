@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from scipy.stats import entropy
 from tqdm.auto import tqdm
 from ..data import Samples, labels_of
 from .fine_tuning import fine_tune, from_scratch
@@ -37,41 +38,36 @@ methods_by_name = dict(retrain_head=retrain_head, fine_tune=fine_tune, from_scra
 class _Source:
     "A source model, or its outputs, and the data that it is transferred to"
     def __init__(self, name, given, data, test, options):
-        self.name,self.data,self.test,self.options,self.outs = name,data,test,options,None
+        self.name,self.data,self.test,self.options,self.model = name,data,test,options,None
         given = given if isinstance(given, (tuple,list)) else (given,)
         if all(isinstance(o, Outputs) for o in given):
-            self.model,self.outs = None,[*given,None][:2]
+            self.outs = [*given,None][:2]
             self.labels,self.test_labels = (o and o.labels for o in self.outs)
             self.key = key_of(*(o and o.arrays() for o in self.outs))
             return
-        self.model = load(given[0]) if isinstance(given[0], str) else given[0]
         if len(given)>1 or data is None:
             raise ValueError(f'`data` must be given for the model {name!r}; `Outputs` need none')
-        self.labels,self.test_labels = labels_of(data),None if test is None else labels_of(test)
-        self.key = key_of(self.model, Samples.of(data), None if test is None else Samples.of(test))
+        self.model,self.outs = load(given[0]) if isinstance(given[0], str) else given[0],None
+        self.labels,self.test_labels = (o if o is None else labels_of(o) for o in (data,test))
+        self.key = key_of(self.model, *(o if o is None else Samples.of(o) for o in (data,test)))
 
     def outputs(self):
         "On the data and, if there is one, on the test set"
-        if self.outs is None:
-            try:
-                self.outs = [o if o is None else outputs(self.model, o, desc=self.name, **self.options)
-                             for o in (self.data,self.test)]
-            except Exception as e: self.outs = e
-        if isinstance(self.outs, Exception): raise self.outs
+        self.outs = self.outs or [o if o is None else outputs(self.model, o, desc=self.name, **self.options)
+                                  for o in (self.data,self.test)]
         return self.outs
 
 def _facts(task, source):
     "Columns of a task; `ValueError` if it does not fit the data"
     try: train,test = task.codes(source.labels, source.test_labels)
     except (ValueError,IndexError) as e: raise ValueError(f'`tasks`: {task.name} does not fit the data: {e}') from None
-    sizes = np.bincount(train, minlength=task.n_classes)
-    share = sizes[sizes>0]/sizes.sum()
-    return dict(task=task.name, n_classes=task.n_classes, n=task.n, entropy=float(-share@np.log(share)),
+    sizes = np.bincount(train)
+    return dict(task=task.name, n_classes=task.n_classes, n=task.n, entropy=float(entropy(sizes)),
                 chance=float((test==sizes.argmax()).mean()))
 
-def _transfer(source, task, f, options):
+def _transfer(source, task, method, options):
     "Rows `(kind, epoch, value, seconds, warning)` of one method on one task"
-    start = time.perf_counter()
+    start,f = time.perf_counter(),method.f
     if f is retrain_head:
         parts = task.select(*source.outputs())
         train,test = ((torch.as_tensor(o.features, device=source.options['device']),o.labels) for o in parts)
@@ -116,16 +112,12 @@ def study(
     """
     if metrics is None:
         metrics = {k: k for k in ('leep','nce','logme')}|{'h_score': partial(h_score, shrinkage='ledoit_wolf')}
-    scores = resolve_all(metrics, registry('transferability'))
+    scores,options = resolve_all(metrics, registry('transferability')),options or {}
     ms = resolve_all(methods, {k: Metric(k, f) for k,f in methods_by_name.items()})
-    own = {k: how|dict((options or {}).get(k, {})) for k,(_,how) in ms.items()}
-    if (options or {}).keys()-ms:
+    if options.keys()-ms:
         raise ValueError(f'`options` must be by name of a method, {", ".join(ms)}, got {", ".join(options)}')
-    if scores.keys()&ms:
-        raise ValueError(f'`methods` and `metrics` must have different names, got '
-                         f'{", ".join(scores.keys()&ms)} in both')
-    if not isinstance(sources, Mapping) or not sources:
-        raise ValueError('`sources` must be models by name, {name: model}')
+    plan = scores|{k: (m, how|options.get(k, {})) for k,(m,how) in ms.items()}
+    if not isinstance(sources, Mapping) or not sources: raise ValueError('`sources` must be models by name, {name: model}')
     def part(o, k): return o[k] if isinstance(o, Mapping) else o
     run = dict(device=device, batch_size=batch_size, progress=progress)
     made = [_Source(k, o, part(data, k), part(test, k), run) for k,o in sources.items()]
@@ -134,39 +126,32 @@ def study(
         if needs and s.model is None:
             raise ValueError(f'the method {needs[0]!r} needs a model, but the source {s.name!r} is `Outputs`')
         if not (np.array_equal(s.labels, made[0].labels) and np.array_equal(s.test_labels, made[0].test_labels)):
-            raise ValueError(f'`sources` must have the same samples in the same order, {s.name!r} has other labels '
-                             f'than {made[0].name!r}')
-    facts = [_facts(t, made[0]) for t in tasks]
+            raise ValueError(f'`sources` must have the same samples in the same order, {s.name!r} has other labels than '
+                             f'{made[0].name!r}')
+    facts = [(t, _facts(t, made[0])) for t in tasks]
     if not facts or len({t.name for t in tasks})<len(facts):
         raise ValueError(f'`tasks` must be tasks with different names, got {len(facts)}')
     done,rows = Rows(store),[]
-    with tqdm(total=len(made)*len(facts)*(len(scores)+len(ms)), desc=experiment, unit='result',
-              disable=not progress) as bar:
-        for s,(task,fact) in product(made, list(zip(tasks, facts, strict=True))):
-            base = key_of(s.key, task.classes, task.train, task.test, task.separate)
-            keys = {k: key_of(base, m.f, own[k] if k in ms else how) for k,(m,how) in (scores|ms).items()}
-            errors = {}
-            if missing := {k: partial(m.f, **how) for k,(m,how) in scores.items() if keys[k] not in done}:
-                try: found = score_models({s.name: s.outputs()[0][task.train]}, metrics=missing, progress=False)
-                except Exception as e: errors |= dict.fromkeys(missing, f'{type(e).__name__}: {e}')
-                else:
+    for s,(task,fact) in tqdm([*product(made, facts)], desc=experiment, unit='task', disable=not progress):
+        base,errors = key_of(s.key, task.classes, task.train, task.test, task.separate),{}
+        keys = {k: key_of(base, m.f, how) for k,(m,how) in plan.items()}
+        missing = [k for k,key in keys.items() if key not in done]
+        asked = {k: partial(scores[k][0].f, **scores[k][1]) for k in missing if k in scores}
+        for names in [asked,*([k] for k in missing if k in ms)]:
+            try:
+                if names is not asked: done.put(keys[names[0]], _transfer(s, task, *plan[names[0]]))
+                elif asked:
+                    found = score_models({s.name: s.outputs()[0][task.train]}, metrics=asked, progress=False)
                     for r in found.itertuples():
                         errors[r.metric] = r.error or 'the score is NaN'*bool(np.isnan(r.value))
                         if not errors[r.metric]: done.put(keys[r.metric], [('score',0,r.value,r.seconds,r.warning)])
-            bar.update(len(scores))
-            for k,(m,_) in ms.items():
-                try:
-                    if keys[k] not in done: done.put(keys[k], _transfer(s, task, m.f, own[k]))
-                except Exception as e: errors[k] = f'{type(e).__name__}: {e}'
-                bar.update()
-            told = source_accuracy and source_accuracy.get(s.name)
-            results = [(k, done.get(key, [('score' if k in scores else 'accuracy',0,np.nan,np.nan,'')]))
-                       for k,key in keys.items()]
-            if told is not None: results.insert(len(scores), ('source_accuracy',[('score',0,told,0.,'')]))
-            for k,several in results:
-                for kind,epoch,value,seconds,warning in several:
-                    rows.append(fact|dict(model=s.name, data=experiment, metric=k, kind=kind, epoch=epoch, value=value,
-                                          seconds=seconds, unit=scores[k][0].unit if k in scores else 'accuracy',
-                                          error=errors.get(k, ''), warning=warning))
-            if task is tasks[-1] and s.model is not None: s.outs = None # memory
+            except Exception as e: errors |= dict.fromkeys(names, f'{type(e).__name__}: {e}')
+        results = {k: done.get(key, [('score' if k in scores else 'accuracy',0,np.nan,np.nan,'')])
+                   for k,key in keys.items()}
+        if s.name in (source_accuracy or {}): results['source_accuracy'] = [('score',0,source_accuracy[s.name],0.,'')]
+        rows += [fact|dict(model=s.name, data=experiment, metric=k, kind=kind, epoch=epoch, value=value,
+                           seconds=seconds, unit=scores[k][0].unit if k in scores else 'accuracy',
+                           error=errors.get(k, ''), warning=warning)
+                 for k,several in results.items() for kind,epoch,value,seconds,warning in several]
+        if task is tasks[-1] and s.model is not None: s.outs = None # memory
     return result_frame(rows, ('task','kind','epoch','n_classes','entropy','chance'))

@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/experiments/tasks.html
 __all__ = ['in_classes', 'Task', 'class_positions', 'generator', 'random_tasks', 'episodes']
 
 # %% ../../nbs/experiments/01_tasks.ipynb #7738508f
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,8 +64,7 @@ class Task:
     ) -> tuple[Any,Any]: # Training and test samples, of the type of `data`
         "The samples of this task"
         if self.separate!=(test is not None):
-            raise ValueError(f'`test` must be '
-                             f'{"given, for this task has a separate test set" if self.separate else "None"}')
+            raise ValueError('`test` must be '+('given, for this task has a separate test set' if self.separate else 'None'))
         return _rows(data, self.train),_rows(test if self.separate else data, self.test)
 
     def codes(self,
@@ -89,8 +89,7 @@ def class_positions(
     {'cat': [1], 'eel': [0, 2]}
     """
     codes,classes = as_labels(labels, name=name)
-    parts = np.split(codes.argsort(stable=True).numpy(), codes.bincount().cumsum(0)[:-1])
-    groups = dict(zip(classes.tolist(), parts, strict=True))
+    groups = {c: np.flatnonzero(codes==k) for k,c in enumerate(classes.tolist())}
     try: return {c: groups[c] for c in sorted(groups)}
     except TypeError: return groups
 
@@ -101,13 +100,12 @@ def generator(
     "Random numbers that depend on the seed and the key only"
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
-def _limits(x, name, least, most=None):
+def _limits(x, name, least, most=math.inf):
     "Smallest and largest value of an option"
     lo,hi = x if isinstance(x, (tuple,list)) else (x,x)
-    lo,hi = whole(lo, name, least),whole(hi or most or lo, name, least)
-    if lo>hi or most and hi>most:
-        raise ValueError(f'`{name}` must be (fewest, most), at most {most or "any number"}, got {x}')
-    return lo,hi
+    lo,hi = whole(lo, name, least),most if hi is None else whole(hi, name, least)
+    if lo<=hi<=most: return lo,hi
+    raise ValueError(f'`{name}` must be (fewest, most)'+f', at most {most}'*(most<math.inf)+f', got {x}')
 
 def _split(groups, test, seed):
     "Training and test positions by class"
@@ -120,11 +118,13 @@ def _split(groups, test, seed):
     for c,g in groups.items():
         m = min(max(round(test*len(g)), 1), max(len(g)-1, 1)) if isinstance(test, float) else whole(test, 'test', 1)
         if len(g)<=m or not test:
-            raise ValueError(f'every class must have more than {m} samples, {m} are held out (`test`), '
-                             f'{c!r} has {len(g)}')
-        mixed = g[rng.permutation(len(g))]
-        held[c],train[c] = np.sort(mixed[:m]),np.sort(mixed[m:])
+            raise ValueError(f'every class must have more than {m} samples, {m} are held out (`test`), {c!r} has {len(g)}')
+        mixed = rng.permutation(g)
+        held[c],train[c] = mixed[:m],np.sort(mixed[m:])
     return train,held
+
+def _choose(rng, names, k): return [names[j] for j in np.sort(rng.choice(len(names), k, replace=False))]
+def _ascending(parts): return np.sort(np.concatenate(parts))
 
 def random_tasks(
     labels:ArrayLike, # Labels of all samples, any hashable values, shape `[n]`
@@ -147,23 +147,19 @@ def random_tasks(
     """
     groups = class_positions(labels)
     if len(groups)<2: raise ValueError(f'`labels` must have at least two classes, got {len(groups)}')
-    fewest,most = _limits(classes, 'classes', 2, len(groups))
-    train,held = _split(groups, test, seed)
-    sizes = None if imbalance is per_class is None else _limits(imbalance or per_class,
-                                                                'imbalance' if imbalance else 'per_class', 1)
+    ways,(train,held) = _limits(classes, 'classes', 2, len(groups)),_split(groups, test, seed)
+    shots = [_limits(v, k, 1) for k,v in (('imbalance',imbalance),('per_class',per_class)) if v is not None][:1]
     short = min(train, key=lambda c: len(train[c]))
-    if sizes and len(train[short])<sizes[1]:
-        raise ValueError(f'{sizes[1]} training samples are wanted of each class, {short!r} has {len(train[short])}; '
-                         f'leave such classes out')
-    tasks,names = [],list(train)
+    if shots and len(train[short])<shots[0][1]:
+        raise ValueError(f'{shots[0][1]} training samples are wanted of each class, {short!r} has {len(train[short])}; '
+                         'leave such classes out')
+    tasks = []
     for i in range(whole(n_tasks, 'n_tasks', 1)):
         rng = generator(seed, 1, i, 0)
-        k = rng.integers(fewest, most, endpoint=True)
-        chosen = [names[j] for j in np.sort(rng.choice(len(names), k, replace=False))]
-        wanted = generator(seed, 1, i, 1).integers(*sizes, size=k, endpoint=True) if sizes else [None]*k
-        drawn = [rng.permutation(train[c])[:m] for c,m in zip(chosen, wanted, strict=True)]
-        tasks.append(Task(f'task {i}', tuple(chosen),
-                          *(np.sort(np.concatenate(o)) for o in (drawn,[held[c] for c in chosen])),
+        chosen = _choose(rng, [*train], rng.integers(*ways, endpoint=True))
+        wanted = [generator(seed, 1, i, 1).integers(*o, size=len(chosen), endpoint=True) for o in shots]
+        drawn = [rng.permutation(train[c])[:m] for c,m in zip(chosen, *wanted or [[None]*len(chosen)], strict=True)]
+        tasks.append(Task(f'task {i}', tuple(chosen), _ascending(drawn), _ascending([held[c] for c in chosen]),
                           np.ndim(test)>0))
     return tasks
 
@@ -190,10 +186,9 @@ def episodes(
                          f'{len(names)} of {len(groups)} have these')
     for i in range(whole(n, 'n', 1)):
         rng = generator(seed, i)
-        k = rng.integers(ways[0], min(ways[1], len(names)), endpoint=True)
-        s = rng.integers(*shots, endpoint=True)
-        chosen = [names[j] for j in np.sort(rng.choice(len(names), k, replace=False))]
-        mixed = [rng.permutation(groups[c])[:s+m] for c in chosen]
-        support,asked = (np.sort(np.concatenate([o[part] for o in mixed])) for part in (slice(s),slice(s, None)))
-        drawn.append(Task(f'episode {i}', tuple(chosen), support, asked))
+        k,s = rng.integers(ways[0], min(ways[1], len(names)), endpoint=True),rng.integers(*shots, endpoint=True)
+        chosen = _choose(rng, names, k)
+        mixed = [rng.permutation(groups[c]) for c in chosen]
+        drawn.append(Task(f'episode {i}', tuple(chosen), *(_ascending([o[part] for o in mixed])
+                                                           for part in (slice(s),slice(s, s+m)))))
     return drawn

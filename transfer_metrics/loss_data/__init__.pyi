@@ -13,7 +13,6 @@ from .estimator import MissingLabels as MissingLabels
 from .estimator import split_rows as split_rows
 from .estimator import subset_order as subset_order
 from .estimator import trained_longer as trained_longer
-from .estimator import Whitening as Whitening
 from .information import mutual_information as mutual_information
 from .information import null_loss as null_loss
 from .information import v_information as v_information
@@ -26,7 +25,7 @@ from .metrics import compute_metrics as compute_metrics
 from .metrics import metrics_table as metrics_table
 from .metrics import summary as summary
 from .pointwise import pointwise_v_information as pointwise_v_information
-from .probes import Algorithm as Algorithm
+from .probes import algorithm as algorithm
 from .probes import as_probe as as_probe
 from .probes import batches as batches
 from .probes import fitted_probs as fitted_probs
@@ -40,7 +39,6 @@ from .probes import train_probes as train_probes
 from .render import render_curve as render_curve
 from .render import render_latex as render_latex
 from .representations import build_repr as build_repr
-from .representations import control_labels as control_labels
 from .representations import noisy_label_entropy as noisy_label_entropy
 from .representations import noisy_labels as noisy_labels
 from .representations import numpy_wrap_torch as numpy_wrap_torch

@@ -31,14 +31,13 @@ def loss_frame(
     if not known.any(): raise ValueError(f'`{arg}` must have at least one loss, got none in {len(loss)} rows')
     if not known.all():
         warnings.warn(f'{(~known).sum()} of {len(loss)} rows are dropped because their loss is NaN', stacklevel=3)
-    df,frame = df[known],pd.DataFrame({'val_loss': loss[known]})
-    for k,low in ('seed',-np.inf),('samples',1): frame[k] = [whole(v, k, low) for v in df[k].tolist()]
-    names = df['name'] if 'name' in df else np.full(len(df), 'default', object)
-    codes,names = as_labels(names, name='name')
-    frame['name'] = codes.numpy()
+    df = df[known]
+    codes,names = as_labels(df['name'] if 'name' in df else np.full(len(df), 'default', object), name='name')
+    frame = pd.DataFrame(dict(seed=[whole(v, 'seed') for v in df['seed'].tolist()],
+                              samples=[whole(v, 'samples', 1) for v in df['samples'].tolist()],
+                              val_loss=loss[known], name=codes.numpy()))
     frame = frame.groupby(['name','samples','seed'], as_index=False).val_loss.mean()
-    frame['name'] = names[frame.name]
-    return frame[['seed','samples','val_loss','name']]
+    return frame.assign(name=names[frame.name])[['seed','samples','val_loss','name']]
 
 # %% ../../nbs/loss_data/01_curve.ipynb #5604c5a5
 class LossCurve(NamedTuple):
@@ -98,13 +97,13 @@ def warn_non_monotone(
     found = []
     for name,each in curves.items():
         n,L = each[0].n,np.stack([c.loss for c in each])
-        lowest = L[0]<=np.minimum.accumulate(L[0])
-        low = np.maximum.accumulate(np.where(lowest, np.arange(len(n)), 0)) # position of the lowest loss so far
-        rise = L-L[:,low]
-        lo,_ = jackknife_t(rise, coverage=1-(1-coverage)/len(n)) # Bonferroni
-        for j in np.flatnonzero((rise[0]>1e-9*L[0]) & ~(lo<=0))[:1]:
-            found.append(f'{name!r} from {L[0,low[j]]:.4g} at n = {n[low[j]]:g} to {L[0,j]:.4g} at n = {n[j]:g}')
+        for j in range(1, len(n)):
+            k = L[0,:j].argmin()
+            rise = L[:,j]-L[:,k]
+            lo,_ = jackknife_t(rise, coverage=1-(1-coverage)/len(n)) # Bonferroni
+            if rise[0]>1e-9*L[0,j] and not lo<=0:
+                found.append(f'{name!r} from {L[0,k]:.4g} at n = {n[k]:g} to {L[0,j]:.4g} at n = {n[j]:g}')
+                break
     if found:
-        rises = ', of '.join(found[:3])+(' and others' if found[3:] else '')
-        warnings.warn(f'non-monotone: the mean loss rises, of {rises}; sums over edges are then no bounds, and eSC is the first '
-                      'crossing', stacklevel=stacklevel)
+        warnings.warn(f'non-monotone: the mean loss rises ({"; ".join(found[:3])}); sums over edges are then no bounds, and eSC is '
+                      'the first crossing', stacklevel=stacklevel)

@@ -39,13 +39,9 @@ def _length(curve, epsilon, n, edge, n_classes, unit):
     elif edge=='left':
         raise ValueError("`n_classes` is needed for edge='left': before anything is learned, a label costs log(n_classes) nats")
     c = as_curve(curve, n)
-    if edge=='loglog':
-        labels = (np.arange(s, min(s+2**20, c.n[-1]+1)) for s in range(1, int(c.n[-1])+1, 2**20)) # bounds the memory
-        total = sum(np.maximum(loss_between(c, i)-epsilon, 0).sum() for i in labels)
-    else:
-        loss = c.loss if edge=='right' else np.r_[math.log(n_classes),c.loss[:-1]]
-        total = np.diff(c.n, prepend=0)@np.maximum(loss-epsilon, 0)
-    return float(total)*per_nat(unit)
+    if edge=='loglog': width,loss = 1,loss_between(c, np.arange(1, c.n[-1]+1))
+    else: width,loss = np.diff(c.n, prepend=0),c.loss if edge=='right' else np.r_[math.log(n_classes),c.loss[:-1]]
+    return float((width*np.maximum(loss-epsilon, 0)).sum())*per_nat(unit)
 
 # %% ../../nbs/loss_data/04_mdl.ipynb #83d5fcb1
 @metric(unit='nats', range=(0, math.inf), higher_is_better=False,

@@ -11,7 +11,8 @@ __all__ = ['compute_metrics', 'metrics_table', 'compare_representations', 'summa
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from itertools import combinations
+from typing import Any
 import numpy as np
 import pandas as pd
 from ..arrays import ArrayLike, as_labels, columns, number, whole
@@ -22,47 +23,41 @@ from .sample_complexity import esc, esc_bracket, reached
 from ..registry import registry
 
 # %% ../../nbs/loss_data/07_metrics.ipynb #2335a793
-class _Measure(NamedTuple):
-    "One metric at the end of a curve"
-    metric: str
-    rows: np.ndarray # values for the mean over all seeds and for the means without each seed; of eSC log crossings
-    lower: float # ends of the bracket
-    upper: float
-    loglog: float
-    epsilon: float = math.nan
-    unit: str = 'nats'
-    censored: bool = False
-    higher: bool = False # is better
-    range: tuple = (0,math.inf)
-
-def _measures(curves, epsilons, edge, n_classes, labels=None):
-    "Each metric of curves: the mean over all seeds, then the means without each seed"
-    full,n,L = curves[0],curves[0].n[-1],curves[0].loss[-1]
+def _measures(curves, epsilons, edge, n_classes, unit, labels=None):
+    "Each metric of curves, as a row of `compute_metrics`; `rows` has a value for each curve, of eSC log crossings"
+    full,n,L,k = curves[0],curves[0].n[-1],curves[0].loss[-1],per_nat(unit)
     def each(f, *data, **options): return np.array([f(c, *data, **options) for c in curves])
+    def row(metric, rows, lower, upper, loglog, *, epsilon=math.nan, unit=unit, censored=False, higher=False, low=0,
+            high=math.inf):
+        return dict(metric=metric, epsilon=epsilon, value=rows[0], lower=lower, upper=upper, censored=censored,
+                    unit=unit, loglog=loglog, rows=rows, higher=higher, low=low, high=high)
     def by_edges(f, **options):
-        options['n_classes'] = n_classes
+        options |= dict(n_classes=n_classes, unit=unit)
         ends = [f(full, edge=e, **options) if e!='left' or n_classes else math.inf for e in ('right','left','loglog')]
         return each(f, edge=edge, **options),*ends
-    yield _Measure('val_loss', each(lambda c: c.loss[-1]), L, L, L)
+    yield row('val_loss', k*each(lambda c: c.loss[-1]), *[k*L]*3)
     lengths = by_edges(mdl)
-    yield _Measure('mdl', *lengths)
+    yield row('mdl', *lengths)
     if n_classes:
-        sent = n*math.log(n_classes) # without learning
+        sent = k*n*math.log(n_classes) # without learning
         with np.errstate(divide='ignore', invalid='ignore'):
             rows,most,least,loglog = (sent/np.array(o) for o in lengths)
-        yield _Measure('compression', rows, least, most, loglog, unit='ratio', higher=True)
-    for e in epsilons: yield _Measure('sdl', *by_edges(sdl, epsilon=e), e, censored=not reached(L, e))
+        yield row('compression', rows, least, most, loglog, unit='ratio', higher=True)
+    for e in epsilons: yield row('sdl', *by_edges(sdl, epsilon=e), epsilon=e, censored=not reached(L, e))
     for e in epsilons:
         b,rows = esc_bracket(full, epsilon=e),each(lambda c, e=e: esc_bracket(c, epsilon=e).crossing)
-        yield _Measure('esc', np.log(rows), *b, e, 'samples', censored=b.upper==math.inf)
+        found = row('esc', np.log(rows), *b, epsilon=e, unit='samples', censored=b.upper==math.inf)
+        yield found|dict(value=min(b.upper, n))
     if labels:
         train,val = labels
         for name,f,given in ('mi',mutual_information,{}),('v_information',v_information,dict(train_labels=train)):
-            rows,null = each(f, val, **given),null_loss(val, **given)
-            yield _Measure(name, rows, max(rows[0], 0), null, rows[0], higher=True, range=(-math.inf,null))
+            rows,null = each(f, val, unit=unit, **given),null_loss(val, unit=unit, **given)
+            yield row(name, rows, max(rows[0], 0), null, rows[0], higher=True, low=-math.inf, high=null)
     for m in registry('loss_data').values(): # of other notebooks
         if m.args==('curve',) and m.f not in (mdl,sdl,esc):
-            yield _Measure(m.name, each(m.f), *[math.nan]*3, unit=m.unit, higher=m.higher_is_better, range=m.range)
+            scale,own = (k,unit) if m.unit=='nats' else (1,m.unit)
+            yield row(m.name, scale*each(m.f), *[math.nan]*3, unit=own, higher=m.higher_is_better,
+                      low=scale*m.range[0], high=scale*m.range[1])
 
 def _asked(curves, ns, epsilons, name):
     "Curves up to each requested size; raises `ValueError` if one is beyond the data"
@@ -71,15 +66,6 @@ def _asked(curves, ns, epsilons, name):
         if number(n, 'ns', 1)>largest:
             raise ValueError(f'`ns` must not go beyond the data: {name!r} was measured up to n = {largest:.0f}, got {n:.12g}')
         yield n,[as_curve(c, n) for c in curves],[number(e, 'epsilons', 0) for e in np.ravel(epsilons).tolist()]
-
-def _frame(rows, unit, columns):
-    "Measures in a unit"
-    df,k = pd.DataFrame(rows),per_nat(unit)
-    nats = df.unit=='nats'
-    values = [c for c in ('value','baseline_value','difference','lower','upper','loglog','lo','hi') if c in df]
-    df[values] = df[values].mul(np.where(nats, k, 1), axis=0)
-    df['unit'] = df.unit.mask(nats, unit)
-    return df[columns.split()]
 
 # %% ../../nbs/loss_data/07_metrics.ipynb #9511d9ed
 def compute_metrics(
@@ -106,27 +92,22 @@ def compute_metrics(
     >>> compute_metrics(curve, epsilons=[.5]).set_index('metric').value.to_dict()
     {'val_loss': 0.5, 'mdl': 3.5, 'sdl': 1.5, 'esc': 4.0}
     """
-    per_nat(unit)
     if n_classes is not None: whole(n_classes, 'n_classes', 2)
     if labels is not None:
-        pair = isinstance(labels, tuple) and len(labels)==2 and all(np.ndim(o)==1 for o in labels)
-        labels = labels if pair else (labels,labels)
+        if not (isinstance(labels, tuple) and np.ndim(labels[0])==1): labels = labels,labels
         k = len({c for o in labels for c in as_labels(o)[1].tolist()})
         n_classes = whole(k if n_classes is None else n_classes, 'n_classes', max(k, 2))
     curves,rows = loss_curves(df),[]
     warn_non_monotone(curves)
     for name,seeds in curves.items():
         for n,each,levels in _asked(seeds, ns, epsilons, name):
-            for m in _measures(each, levels, edge, n_classes, labels):
-                last,is_esc = each[0].n[-1],m.metric=='esc'
-                ends = np.array(jackknife_t(m.rows, coverage=coverage))
-                lo,hi = np.clip(np.exp(ends) if is_esc else ends, *m.range)
-                value = min(m.upper, last) if is_esc else m.rows[0]
-                rows.append(m._asdict()|dict(name=name, n_requested=n, n=int(last), value=value, lo=lo, hi=hi,
-                                             coverage=coverage, n_seeds=len(each)-1))
+            for m in _measures(each, levels, edge, n_classes, unit, labels):
+                ends = np.array(jackknife_t(m['rows'], coverage=coverage))
+                lo,hi = np.clip(np.exp(ends) if m['metric']=='esc' else ends, m['low'], m['high'])
+                rows.append(dict(name=name, n_requested=n, n=int(each[0].n[-1]))|m|
+                            dict(lo=lo, hi=hi, coverage=coverage, n_seeds=len(each)-1))
     if not rows: raise ValueError('`ns` must be one or more training sizes, got none; leave it out for the largest')
-    return _frame(rows, unit,
-                  'name n_requested n metric epsilon value lower upper censored unit loglog lo hi coverage n_seeds')
+    return pd.DataFrame(rows).drop(columns=['rows','higher','low','high'])
 
 # %% ../../nbs/loss_data/07_metrics.ipynb #e55aeb3b
 _titles = dict(val_loss='Val loss', mdl='MDL', compression='Compression', sdl='SDL', esc='eSC', mi='MI bound',
@@ -147,15 +128,12 @@ def metrics_table(
     {'Val loss': '0.50', 'MDL': '3.50', 'SDL, eps=0.25': '> 2.50', 'eSC, eps=0.25': '> 4'}
     """
     f = columns(metrics_df, ['name','n','metric','epsilon','value','censored','unit'], 'metrics_df')
-    cells:dict[str,dict] = {}
-    for r in f.itertuples():
-        epsilon,bits = f', eps={r.epsilon:g}' if r.epsilon==r.epsilon else '',', bits' if r.unit=='bits' else ''
-        row = _titles.get(r.metric, r.metric)+epsilon+bits
-        text = f'{r.value:.{0 if r.unit=="samples" else decimals}f}'
-        cells.setdefault(row, {})[r.name,r.n] = f'> {text}' if r.censored else text
-    heads = [(name, n) for n in sorted(set(f.n)) for name in dict.fromkeys(f.name[f.n==n])]
-    return pd.DataFrame([[row.get(k, '') for k in heads] for row in cells.values()], list(cells),
-                        pd.MultiIndex.from_tuples(heads, names=['Name','n']))
+    row = [_titles.get(r.metric, r.metric)+f', eps={r.epsilon:g}'*(r.epsilon==r.epsilon)+', bits'*(r.unit=='bits')
+           for r in f.itertuples()]
+    text = ['> '*r.censored+f'{r.value:.{0 if r.unit=="samples" else decimals}f}' for r in f.itertuples()]
+    cells = pd.Series(text, pd.MultiIndex.from_arrays([row,f['name'],f.n], names=[None,'Name','n']))
+    table = cells.unstack(['Name','n'], fill_value='', sort=False)
+    return table.sort_index(axis=1, level='n', kind='stable', sort_remaining=False)
 
 # %% ../../nbs/loss_data/07_metrics.ipynb #9255f92c
 def compare_representations(
@@ -182,32 +160,29 @@ def compare_representations(
     >>> compare_representations(pd.concat([old,new]), epsilons=[]).set_index('metric').difference.to_dict()
     {'val_loss': -0.125, 'mdl': -0.125}
     """
-    per_nat(unit)
     f,rows = loss_frame(df),[]
     warn_non_monotone(loss_curves(f))
     names = list(f.name.unique())
     if len(names)<2 or baseline not in (None,*names):
         raise ValueError(f'`baseline` must be one of two or more names of `df`, {names[:8]}, got {baseline!r}')
-    for name,base in [(b, a) for i,a in enumerate(names) for b in names[i+1:]]:
-        if baseline==name: name,base = base,name
-        elif baseline not in (None,base): continue
+    pairs = combinations(names, 2) if baseline is None else [(baseline, k) for k in names if k!=baseline]
+    for base,name in pairs:
         both = f[f.name==name].merge(f[f.name==base], on=['seed','samples'])
         if both.empty:
             raise ValueError(f'`df` must have sizes and seeds in common to compare, {name!r} and {base!r} have none')
         a,b = (loss_curves(both[['seed','samples']].assign(val_loss=both[k]))['default']
                for k in ('val_loss_x','val_loss_y'))
-        for (n,a_,levels),(_,b_,_) in zip(_asked(a, ns, epsilons, name), _asked(b, ns, epsilons, name), strict=True):
-            for x,y in zip(_measures(a_, levels, edge, n_classes), _measures(b_, levels, edge, n_classes), strict=True):
-                if x.higher: continue
-                values,unit_ = (x.rows[0],y.rows[0]),x.unit
-                with np.errstate(invalid='ignore'): d = x.rows-y.rows
-                if x.metric=='esc': values,unit_,d = np.exp(values),'doublings of n',d/math.log(2)
+        for (n,a_,levels),(_,b_,_) in zip(_asked(a, ns, epsilons, name), _asked(b, ns, epsilons, base), strict=True):
+            for x,y in zip(*(_measures(o, levels, edge, n_classes, unit) for o in (a_,b_)), strict=True):
+                if x['higher']: continue
+                u,v = x['rows'],y['rows']
+                with np.errstate(invalid='ignore'): d = u-v
+                if x['metric']=='esc': u,v,d,x['unit'] = np.exp(u),np.exp(v),d/math.log(2),'doublings of n'
                 lo,hi = jackknife_t(d, coverage=coverage)
-                rows.append(dict(name=name, baseline=base, n_requested=n, n=int(a_[0].n[-1]), metric=x.metric,
-                                 epsilon=x.epsilon, value=values[0], baseline_value=values[1], difference=d[0],
-                                 lo=lo, hi=hi, coverage=coverage, n_seeds=len(a_)-1, unit=unit_))
-    columns_ = 'name baseline n_requested n metric epsilon value baseline_value difference lo hi coverage n_seeds unit'
-    return _frame(rows, unit, columns_)
+                rows.append(dict(name=name, baseline=base, n_requested=n, n=int(a_[0].n[-1]), metric=x['metric'],
+                                 epsilon=x['epsilon'], value=u[0], baseline_value=v[0], difference=d[0], lo=lo, hi=hi,
+                                 coverage=coverage, n_seeds=len(a_)-1, unit=x['unit']))
+    return pd.DataFrame(rows)
 
 # %% ../../nbs/loss_data/07_metrics.ipynb #2b917d7f
 def summary(
@@ -218,31 +193,31 @@ def summary(
     longer:pd.DataFrame|None=None, # As from `trained_longer`
 ) -> str: # A few sentences
     "The number of labels that each representation needs, and what limits this result, in words"
-    with warnings.catch_warnings(action='ignore'): found = compute_metrics(df, epsilons=epsilons)
-    rows,said = found[found.metric=='esc'],[]
-    def estimate(digits, value, lo, hi):
-        value,lo,hi = (f'{o:,.{digits}f}' for o in (value,lo,hi))
+    def estimate(digits, *value_lo_hi):
+        value,lo,hi = (f'{o:,.{digits}f}' for o in value_lo_hi)
         return value if lo=='nan' else f'{value} [{lo}, {hi}]'
+    with warnings.catch_warnings(action='ignore'): found = compute_metrics(df, epsilons=epsilons)
+    rows = found[found.metric=='esc']
     epsilon = rows.epsilon[~rows.censored].min()
-    if epsilon!=epsilon:
-        best = found[found.metric=='val_loss'].sort_values('value').iloc[0]
-        said.append(f'No representation reaches a loss of {max(epsilons):g} nats with {best.n:,} labels. The lowest loss is '
-                    f'{estimate(2, best.value, best.lo, best.hi)}, of {best["name"]}.')
-    else:
-        rows = rows[rows.epsilon==epsilon].sort_values('loglog')
-        needs = [f'more than {r.n:,}' if r.censored else estimate(0, r.loglog, r.lo, r.hi) for r in rows.itertuples()]
-        said.append(f'Labels needed for a loss of {epsilon:g} nats: {"; ".join(map("{} {}".format, rows.name, needs))}.')
+    rows = rows[rows.epsilon==epsilon].sort_values('loglog')
+    if len(rows):
+        needs = [f'{r.name} '+(f'more than {r.n:,}' if r.censored else estimate(0, r.loglog, r.lo, r.hi))
+                 for r in rows.itertuples()]
+        text = [f'Labels needed for a loss of {epsilon:g} nats: {"; ".join(needs)}.']
         first,*others = rows.name[~rows.censored]
         if others and rows.n_seeds.min()>1:
             with warnings.catch_warnings(action='ignore'): d = compare_representations(df, first, epsilons=[epsilon])
-            for r in d[(d.metric=='esc') & d.name.isin(others)].itertuples():
-                ratio = estimate(1, *(2**o for o in (r.difference,r.lo,r.hi)))
-                end = '.' if r.lo>0 else '; which of the two needs fewer is uncertain.'
-                said.append(f'On the same subsets, {r.name} needs {ratio} times as many as {first}{end}')
-    if found.n_seeds.min()<2: said.append('There is one seed, hence no interval.')
-    if held_out and held_out<30: said.append(f'A loss on {held_out} held-out samples is unreliable; use more samples.')
+            text += [f'On the same subsets, {r.name} needs {estimate(1, 2**r.difference, 2**r.lo, 2**r.hi)} times as many as '
+                     f'{first}{"" if r.lo>0 else "; which of the two needs fewer is uncertain"}.'
+                     for r in d[(d.metric=='esc')&d.name.isin(others)].itertuples()]
+    else:
+        best = found[found.metric=='val_loss'].sort_values('value').iloc[0]
+        text = [f'No representation reaches a loss of {max(epsilons):g} nats with {best.n:,} labels. The lowest loss is '
+                f'{estimate(2, best.value, best.lo, best.hi)}, of {best["name"]}.']
+    if found.n_seeds.min()<2: text.append('There is one seed, hence no interval.')
+    if held_out and held_out<30: text.append(f'A loss on {held_out} held-out samples is unreliable; use more samples.')
     if longer is not None:
-        for r in longer[longer.val_loss-longer.longer>np.maximum(.1*longer.val_loss, .01)].itertuples():
-            said.append(f'The probe on {r.name} had not finished learning: twice the steps lower its loss from {r.val_loss:.2f} '
-                        f'to {r.longer:.2f}; use more steps than {r.train_steps:,}, or a larger learning rate.')
-    return '\n'.join(said)
+        text += [f'The probe on {r.name} had not finished learning: twice the steps lower its loss from {r.val_loss:.2f} to '
+                 f'{r.longer:.2f}; use more steps than {r.train_steps:,}, or a larger learning rate.'
+                 for r in longer.itertuples() if r.val_loss-r.longer>max(.1*r.val_loss, .01)]
+    return '\n'.join(text)

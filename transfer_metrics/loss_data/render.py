@@ -8,6 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/render.html.
 __all__ = ['render_curve', 'render_latex']
 
 # %% ../../nbs/loss_data/09_render.ipynb #9a969fe3
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -55,35 +56,25 @@ def render_curve(
         ax.fill_between(n, np.maximum(lo, floor), hi, color=look['color'], alpha=.18, lw=0)
     ax.set(xscale='log', yscale='log', xlabel='training samples n', ylabel='validation loss (nats)')
     ax.set_ylim(bottom=max(ax.get_ylim()[0], floor))
-    for axis,steps in (ax.xaxis,(1,)),(ax.yaxis,(1,2,5)):
-        axis.set_major_locator(LogLocator(subs=steps))
+    ax.yaxis.set_major_locator(LogLocator(subs=(1,2,5)))
+    for axis in ax.xaxis,ax.yaxis:
         axis.set_major_formatter('{x:,g}')
         axis.set_minor_formatter(NullFormatter())
-    guide = dict(color='.35', ls=(0,(4,4)), lw=.9, zorder=1)
-    note = dict(textcoords='offset points', fontsize=8, color='.25')
+    guide,note = dict(color='.35', ls=(0,(4,4)), lw=.9, zorder=1),dict(fontsize=8, color='.25')
     for n in sizes:
         ax.axvline(n, **guide)
-        ax.annotate(f'n = {n:,.0f}', (n,1), xycoords=('data','axes fraction'), xytext=(0,3), ha='center', va='bottom',
-                    **note)
+        ax.text(n, 1.01, f'n = {n:,.0f}', transform=ax.get_xaxis_transform(), ha='center', **note)
     bottom,top = ax.get_ylim()
     for e in epsilons:
         if not bottom<=number(e, 'epsilons', 0, ends='()')<=top: continue
         ax.axhline(e, **guide)
-        ax.annotate(f'ε = {e:g}', (1,e), xycoords=('axes fraction','data'), xytext=(4,0), ha='left', va='center',
-                    **note)
+        ax.text(1.01, e, f'ε = {e:g}', transform=ax.get_yaxis_transform(), va='center', **note)
     if [*curves]!=['default']: ax.legend(frameon=False, fontsize=9)
     if save_path:
         with atomic(save_path) as path: ax.figure.savefig(path, bbox_inches='tight', dpi=200)
     return ax
 
 # %% ../../nbs/loss_data/09_render.ipynb #7d4c3f0f
-def _label(row):
-    "Name of a row in LaTeX"
-    title,_,epsilon = row.partition(', eps=')
-    epsilon,_,unit = epsilon.partition(', ')
-    name = title.replace('eSC', r'$\varepsilon$SC')+(rf', $\varepsilon={epsilon}$' if epsilon else '')
-    return f'{name}, {unit}' if unit else name
-
 def render_latex(
     metrics_df:pd.DataFrame, # As from `compute_metrics` or `metrics_table`
     display:bool=False, # Show the source as the output of a cell, in Jupyter
@@ -105,7 +96,8 @@ def render_latex(
     sizes = sorted(set(table.columns.get_level_values(1)))
     names = list(dict.fromkeys(table.columns.get_level_values(0)))
     blocks = {f'{n}': table.xs(n, axis=1, level=1).reindex(columns=names, fill_value='--') for n in sizes}
-    texts = pd.concat(blocks).rename(index=_label, level=1).rename_axis(columns=None)
+    def label(row): return re.sub(r'eps=([^,]+)', r'$\\varepsilon=\1$', row.replace('eSC', r'$\varepsilon$SC'))
+    texts = pd.concat(blocks).rename(index=label, level=1).rename_axis(columns=None)
     texts = texts.map(lambda s: s.replace('> ', '$>$ ').replace('inf', r'$\infty$'))
     styler = texts.style.format_index(escape='latex-math', axis=1)
     tex = styler.to_latex(hrules=True, column_format='rl'+'r'*len(names), multirow_align='naive',

@@ -6,7 +6,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/representati
 
 # %% auto #0
 __all__ = ['raw_repr', 'random_repr', 'pca_repr', 'TorchRepr', 'numpy_wrap_torch', 'supervised_repr', 'VAE', 'build_repr',
-           'noisy_labels', 'noisy_label_entropy', 'control_labels']
+           'noisy_labels', 'noisy_label_entropy']
 
 # %% ../../nbs/loss_data/08_representations.ipynb #8dff94dd
 import math
@@ -26,13 +26,10 @@ from .probes import mlp
 from ..outputs import as_numpy, frozen
 
 # %% ../../nbs/loss_data/08_representations.ipynb #d4371f02
-def _rows(x, d=None):
-    "Inputs as rows of `d` floating point numbers"
+def _rows(x):
+    "Inputs as rows of floating point numbers"
     t = as_tensor(x, 'x')
-    if not t.ndim: raise ValueError('`x` must be a batch of inputs, shape [b, ...], got a single number')
-    t = t.reshape(len(t), math.prod(t.shape[1:]))
-    if d in (None,t.shape[1]): return t
-    raise ValueError(f'`x` must have {d} numbers per input, as in training, got {t.shape[1]}')
+    return t.reshape(len(t), math.prod(t.shape[1:]))
 
 def raw_repr(
     x:ArrayLike, # Inputs, shape `[b, ...]`
@@ -40,7 +37,7 @@ def raw_repr(
     "Inputs as they are, one row each"
     return _rows(x).cpu().numpy()
 
-def _random(x, weights): return (_rows(x, len(weights)).cpu().double()@weights).relu_().numpy()
+def _random(x, weights): return (_rows(x).cpu().double()@weights).relu_().numpy()
 
 def random_repr(
     x_shape:int|Sequence[int], # Shape of one input
@@ -56,7 +53,7 @@ def random_repr(
     weights = torch.randn(k, whole(d, 'd', 1), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     return partial(_random, weights=weights*math.sqrt(2/d))
 
-def _project(x, pca): return pca.transform(_rows(x, pca.n_features_in_).cpu().double().numpy())
+def _project(x, pca): return pca.transform(_rows(x).cpu().double().numpy())
 
 def pca_repr(
     x:ArrayLike, # Inputs to learn from, shape `[n, ...]`; no labels
@@ -92,28 +89,20 @@ def numpy_wrap_torch(
     return TorchRepr(f, device)
 
 # %% ../../nbs/loss_data/08_representations.ipynb #7a4a7f86
-class _Flat(nn.Module):
-    "Inputs as rows"
-    def __init__(self, d):
-        super().__init__()
-        self.d = d
-    def forward(self, x): return _rows(x, self.d)
-
 def _fit(net, loss, n, g, epochs, batch_size, lr, desc, progress):
     "Minimise the mean of `loss(rows)` over `n` samples; returns its mean in each epoch"
-    whole(epochs, 'epochs', 1)
-    weights = list(net.parameters())
-    opt,history = torch.optim.Adam(weights, number(lr, 'lr', 0, ends='()')),[]
-    for _ in tqdm(range(epochs), desc=desc, unit='epoch', delay=2, disable=not progress):
+    opt,history = torch.optim.Adam(net.parameters(), number(lr, 'lr', 0, ends='()')),[]
+    device = next(net.parameters()).device
+    for _ in tqdm(range(whole(epochs, 'epochs', 1)), desc=desc, unit='epoch', delay=2, disable=not progress):
         total = 0.
-        for rows in torch.randperm(n, generator=g).to(weights[0].device).split(whole(batch_size, 'batch_size', 1)):
+        for rows in torch.randperm(n, generator=g).to(device).split(whole(batch_size, 'batch_size', 1)):
             opt.zero_grad()
             with torch.enable_grad(): value = loss(rows)
             value.backward()
             opt.step()
-            total = total+value.detach()*len(rows)
+            total += value.item()*len(rows)
         history.append(total/n)
-    return [float(o) for o in history]
+    return history
 
 def supervised_repr(
     x:ArrayLike, # Inputs to learn from, shape `[n, ...]`
@@ -133,7 +122,7 @@ def supervised_repr(
     codes,classes = as_labels(y, len(t), 'y', device=t.device)
     g = torch.Generator().manual_seed(seed)
     features,head = mlp([t.shape[1],*hidden,whole(d, 'd', 1)], g),mlp([d,len(classes)], g)
-    body = nn.Sequential(_Flat(t.shape[1]), features, nn.Tanh())
+    body = nn.Sequential(nn.Flatten(), features, nn.Tanh())
     net = nn.Sequential(body, head).to(t)
     def loss(rows): return cross_entropy(net(t[rows]), codes[rows])
     body.losses = _fit(net, loss, len(t), g, epochs, batch_size, lr, 'classifier', progress)
@@ -152,14 +141,13 @@ class VAE(nn.Module):
         hi:float=1., # Largest number in the data; the decoder sees it as 1
     ):
         super().__init__()
-        self.d,self.lo,self.hi = d,lo,hi
-        self.losses:list[float] = []
+        self.lo,self.hi = lo,hi
         self.encoder = mlp([d,*hidden,2*latent_dim], g)
         self.decoder = mlp([latent_dim,*(hidden[:0:-1] or hidden),d], g)
 
     def unit(self, x):
         "Inputs as rows, in [0, 1]"
-        return (_rows(x, self.d)-self.lo)/(self.hi-self.lo)
+        return (x.flatten(1)-self.lo)/(self.hi-self.lo)
 
     def encode(self, x):
         "Mean and logarithm of the variance of the code, shape `[b, latent_dim]` each"
@@ -200,7 +188,6 @@ def build_repr(
     t = as_matrix(_rows(x), 'x').to(device)
     lo,hi = map(float, t.aminmax())
     if lo==hi: raise ValueError(f'`x` must hold different numbers to learn from, all are {lo:g}')
-    if not len(hidden): raise ValueError('`hidden` must give the width of at least one layer, got none')
     g,noise = (torch.Generator().manual_seed(seed) for _ in range(2))
     vae = VAE(t.shape[1], whole(latent_dim, 'latent_dim', 1), g, hidden=tuple(hidden), lo=lo, hi=hi).to(t)
     def loss(rows):
@@ -238,16 +225,3 @@ def noisy_label_entropy(
     """
     number(p_corrupt, 'p_corrupt', 0, 1)
     return -sum(p*math.log(p/k) for p,k in ((1-p_corrupt,1),(p_corrupt,whole(c, 'c', 2)-1)) if p)
-
-def control_labels(
-    y:ArrayLike, # Labels, one per sample, shape `[n]`
-    *,
-    seed:int=0, # Of the permutation
-) -> np.ndarray: # The same labels in random order
-    """Labels permuted over the samples: the same frequencies, and nothing to learn ([Hewitt and Liang 2019](https://arxiv.org/abs/1909.03368))
-
-    >>> control_labels(['cat','cat','dog','dog'], seed=3).tolist()
-    ['dog', 'dog', 'cat', 'cat']
-    """
-    codes,classes = as_labels(y, name='y')
-    return classes[codes.numpy()][np.random.default_rng(seed).permutation(len(codes))]

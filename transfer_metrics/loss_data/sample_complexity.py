@@ -39,13 +39,12 @@ def esc_bracket(
 ) -> Bracket: # The sample complexity is in `(lower, upper]`
     "Measured sizes between which the loss falls to `epsilon`, and the interpolated crossing"
     number(epsilon, 'epsilon', 0)
-    sizes,L = as_curve(curve, n)
-    low = np.flatnonzero(reached(L, epsilon))
-    missing = float(0*L.sum()) # NaN if there is no loss at some size
-    if not len(low): return Bracket(float(sizes[-1]), math.inf, math.inf+missing)
-    j = low[0]
-    if not j: return Bracket(0., float(sizes[0]), float(sizes[0])+missing)
-    (na,nb),(La,Lb) = sizes[j-1:j+1].tolist(),L[j-1:j+1].tolist()
+    sizes,L = (o.tolist() for o in as_curve(curve, n))
+    missing = 0*sum(L) # NaN if there is no loss at some size
+    j = next((j for j,loss in enumerate(L) if reached(loss, epsilon)), None)
+    if j is None: return Bracket(sizes[-1], math.inf, math.inf+missing)
+    if not j: return Bracket(0., sizes[0], sizes[0]+missing)
+    (na,nb),(La,Lb) = sizes[j-1:j+1],L[j-1:j+1]
     share = math.log(La/epsilon)/math.log(La/Lb) if Lb>0 else (La-epsilon)/(La-Lb)
     return Bracket(na, nb, min(na*(nb/na)**share, nb)+missing)
 
@@ -90,12 +89,9 @@ def refine_bracket(
         upper = min((n for n,L in known.items() if reached(L, epsilon)), default=math.inf)
         lower = max((n for n in known if n<upper), default=0)
         if upper-lower<=precision or lower>=n_max: return lower,upper
-        if upper<math.inf:
-            inside = min(k, upper-lower-1)
-            points = [lower+(upper-lower)*j//(inside+1) for j in range(1, inside+1)]
-        else: # evenly in log n up to all the data
-            skip = int(lower>0 or k==1)
-            points = [int(n) for n in np.unique(np.geomspace(max(lower, 1), n_max, k+skip)[skip:].round()) if n>lower]
+        if upper<math.inf: points = np.linspace(lower, upper, k+2)[1:-1] # else evenly in log n up to all the data
+        else: points = np.geomspace(max(lower, 1), n_max, k+1)[1:] if lower or k==1 else np.geomspace(1, n_max, k)
+        points = [int(n) for n in np.unique(np.rint(points)) if lower<n<upper]
         found = measure(points)
         lost = [n for n in points if not math.isfinite(found.get(n, math.nan))]
         if lost: raise ValueError(f'`measure` must return a finite loss at each size, it has none at {lost[:5]}')
