@@ -8,7 +8,6 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/curves.html.md"""
 __all__ = ['curves']
 
 # %% ../../nbs/cli/04_curves.ipynb #82c74451
-import math
 from typing import Annotated, Optional
 import typer
 from .main import Seed, command, option
@@ -53,7 +52,6 @@ def curves(report,
     if reach is not None:
         from transfer_metrics.learning_curves.extrapolate import needed_text, plot_extrapolation, samples_needed
         both = {'without transfer': pair[0], 'with transfer': pair[1]}
-        needed = samples_needed(both, reach, coverage=coverage, best=best)
-        report.say(needed_text(needed))
-        far = max([4*c.n[-1] for c in pair]+[v for v in needed.value if math.isfinite(v)])
+        report.say(needed_text(samples_needed(both, reach, coverage=coverage, best=best)))
+        far = 8*max(c.n[-1] for c in pair)
         report.figure(lambda: plot_extrapolation(both, far, coverage=coverage, best=best))
