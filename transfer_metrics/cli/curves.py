@@ -48,10 +48,10 @@ def curves(report,
     report.results(found.table)
     report.table('What transfer gives', table[['value','lo','hi','unit']])
     report.say(found.summary(), 'bold')
-    report.figure(lambda: plot_transfer(found))
     if reach is not None:
         from transfer_metrics.learning_curves.extrapolate import needed_text, plot_extrapolation, samples_needed
         both = {'without transfer': pair[0], 'with transfer': pair[1]}
         report.say(needed_text(samples_needed(both, reach, coverage=coverage, best=best)))
         far = 8*max(c.n[-1] for c in pair)
         report.figure(lambda: plot_extrapolation(both, far, coverage=coverage, best=best))
+    report.figure(lambda: plot_transfer(found))
