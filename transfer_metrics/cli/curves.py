@@ -50,7 +50,7 @@ def curves(report,
     report.say(found.summary(), 'bold')
     if reach is not None:
         from transfer_metrics.learning_curves.extrapolate import needed_text, plot_extrapolation, samples_needed
-        both = {'without transfer': pair[0], 'with transfer': pair[1]}
+        both = {'with transfer': pair[1], 'without transfer': pair[0]} # in the colours of both
         report.say(needed_text(samples_needed(both, reach, coverage=coverage, best=best)))
         far = 8*max(c.n[-1] for c in pair)
         report.figure(lambda: plot_extrapolation(both, far, coverage=coverage, best=best))
