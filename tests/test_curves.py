@@ -106,7 +106,7 @@ def test_against_rational_numbers(name, step, digits):
 share,level = (1,1,True),(1,3,True)
 units = dict(integrated_speedup=share, mean_log_speedup=share, average_relative_reduction=share, jumpstart=level,
              average_symmetric_reduction=share, asymptotic_advantage=level, handicap=(7,1,True),
-             transfer_ratio=(1,1,False))
+             effective_data=(7,1,True), transfer_ratio=(1,1,False))
 base,transfer = Curve([0,20,60], [.2,.5,.7]),Curve([0,10,60], [.35,.6,.8])
 
 def same(found, wanted): assert_allclose(found, wanted, rtol=5e-10, atol=5e-10)

@@ -8,7 +8,6 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/cli/curves.html.md"""
 __all__ = ['curves']
 
 # %% ../../nbs/cli/04_curves.ipynb #82c74451
-import math
 from typing import Annotated, Optional
 import typer
 from .main import Seed, command, option
@@ -49,11 +48,10 @@ def curves(report,
     report.results(found.table)
     report.table('Effect of transfer', table[['value','lo','hi','unit']])
     report.say(found.summary(), 'bold')
-    report.figure(lambda: plot_transfer(found))
     if reach is not None:
         from transfer_metrics.learning_curves.extrapolate import needed_text, plot_extrapolation, samples_needed
-        both = {'without transfer': pair[0], 'with transfer': pair[1]}
-        needed = samples_needed(both, reach, coverage=coverage, best=best)
-        report.say(needed_text(needed))
-        far = max([4*c.n[-1] for c in pair]+[v for v in needed.value if math.isfinite(v)])
+        both = {'with transfer': pair[1], 'without transfer': pair[0]} # in the colours of both
+        report.say(needed_text(samples_needed(both, reach, coverage=coverage, best=best)))
+        far = 8*max(c.n[-1] for c in pair)
         report.figure(lambda: plot_extrapolation(both, far, coverage=coverage, best=best))
+    report.figure(lambda: plot_transfer(found))

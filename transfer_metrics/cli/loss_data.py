@@ -31,6 +31,8 @@ def loss_data(report,
     points:Annotated[Optional[str], option('Training sizes instead: N,N,...', 'Sizes')]=None,
     n_seeds:Annotated[int, option('Networks per size', 'Sizes', min=1, show_default=True)]=5,
     epsilons:Annotated[str, option('Losses to reach, in nats', 'Reading', show_default=True)]='1,0.5,0.1',
+    reach:Annotated[Optional[float], option('Loss to reach, in nats: how many samples does it take, beyond the curves if need be?',
+                                            'Reading')]=None,
     ns:Annotated[Optional[str], option('Training sizes to report: N,N,... Default: the largest', 'Reading')]=None,
     edge:Annotated[str, option('Rule of sums: right, left or loglog', 'Reading', show_default=True)]='right',
     curve:Annotated[Optional[Path], option('Write the loss-data curves as CSV', 'Results')]=None,
@@ -69,6 +71,10 @@ def loss_data(report,
     report.table('Loss-data metrics', metrics_table(found))
     report.say(summary(df, epsilons=targets, held_out=len(y)-len(split_rows(y, seed=seed)[0]),
                        longer=trained_longer(df, *data, **options)), 'bold')
+    if reach is not None:
+        from transfer_metrics.learning_curves.extrapolate import needed_text, plot_extrapolation, samples_needed
+        report.say(needed_text(samples_needed(df, loss=reach)))
+        report.figure(lambda: plot_extrapolation(df, 8*df.samples.max()))
     report.figure(lambda: render_curve(df))
     for path,text in (curve,lambda: df.to_csv(index=False)),(latex,lambda: render_latex(found)):
         if not path: continue

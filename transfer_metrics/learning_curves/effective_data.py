@@ -47,7 +47,7 @@ def effective_data(
     if n is None: n = t.n[t.n>0][0] if t.n[-1]>0 else 0.
     number(n, 'n', t.n[0], t.n[-1])
     level = np.array([[np.interp(n, t.n, q)] for q in t.q])
-    return sides.value(b.reach(level)-n)
+    return sides.value(b.reach(sides.level(sides.sign*level))-n)
 
 def effective_data_table(
     base:Curve, # Without transfer
@@ -66,7 +66,7 @@ def effective_data_table(
     Raises `ValueError` as `effective_data` and, if a level is beyond the base, as `samples_needed`.
 
     >>> base, transfer = Curve([0, 10, 20, 40], [.1, .4, .5, .6]), Curve([0, 10, 20, 40], [.3, .5, .6, .7])
-    >>> effective_data_table(base, transfer, [10, 15]).multiplier.tolist()
+    >>> effective_data_table(base, transfer, [10, 15]).multiplier.round(6).tolist()
     [2.0, 2.0]
     """
     ns = [number(n, 'ns', 0, ends='(]') for n in (transfer.n[transfer.n>0] if ns is None else ns)]
@@ -80,7 +80,7 @@ def effective_data_table(
         ends = e.value,e.lo,e.hi
         if math.isinf(e.value):
             ends = samples_needed(base, level, coverage=coverage, best=best)[['value','lo','hi']].iloc[0]-n
-        value,lo,hi = map(float, ends)
+        value,lo,hi = ends
         rows.append(dict(n=n, level=level, value=value, lo=lo, hi=hi, multiplier=(n+value)/n,
                          share=1-n/(n+value) if n+value>0 else -math.inf, beyond=math.isinf(e.value)))
     return pd.DataFrame(rows)

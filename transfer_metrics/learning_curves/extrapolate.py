@@ -83,8 +83,8 @@ def _band(n, loss, at, coverage):
         rest = np.log((c+a*(n/n[-1])**-b)/loss[:,0])
         se = 1.5*np.sqrt(np.square(rest).sum(1, keepdims=True)/max(len(n)-3, 1))
     scale = np.sqrt((.05*h*(1+3*h/span))**2+(error[:,:1]*h)**2+(4*se)**2)
-    half = scale*np.interp(coverage, [*coverages], [*coverages.values()])
-    half[:,(at>farthest*n[-1]*(1+1e-9))|(len(n)<5)] = np.nan
+    half = scale*np.interp(number(coverage, 'coverage', .5, .95), [*coverages], [*coverages.values()])
+    half[:,(at/n[-1]>farthest+1e-6)|(len(n)<5)] = np.nan
     return np.stack([value[:,0],value[:,0]*np.exp(-half),value[:,0]*np.exp(half)]),end[:,0]
 
 # %% ../../nbs/learning_curves/09_extrapolate.ipynb #9bad79d1
@@ -130,10 +130,9 @@ def extrapolate(
 
     >>> curve = Curve([100, 200, 400, 800, 1600], .9-1/np.sqrt([100, 200, 400, 800, 1600]), start='first')
     >>> extrapolate(curve, 6400).value.round(3).item()
-    0.882
+    0.888
     """
     at,rows = np.ravel(as_tensor(n, 'n').double().cpu().numpy()),[]
-    number(coverage, 'coverage', .5, .95)
     for name,c,size,loss,top,sign in _losses(curve, best):
         if not (at>=size[-1]).all():
             raise ValueError(f'`n` must be at least {size[-1]:,.10g}, the largest measured size, got {at.min():,.10g}')
@@ -141,7 +140,7 @@ def extrapolate(
         value,lo,hi = top+sign*band[[0,1,2] if sign>0 else [0,2,1]]
         for i,note in enumerate(_notes(c, size, loss)):
             for j,m in enumerate(at):
-                far = [f'no interval beyond {farthest} times the largest size']*int(m>farthest*size[-1]*(1+1e-9))
+                far = [f'no interval beyond {farthest} times the largest size']*int(m/size[-1]>farthest+1e-6)
                 rows.append(dict(name=i if c.many else name, n=m, value=value[i,j], lo=lo[i,j], hi=hi[i,j],
                                  note='; '.join([*[note]*bool(note),*far])))
     return pd.DataFrame(rows)
@@ -163,16 +162,14 @@ def samples_needed(
 
     >>> curve = Curve([100, 200, 400, 800, 1600], .9-1/np.sqrt([100, 200, 400, 800, 1600]), start='first')
     >>> samples_needed(curve, .95).note.item()
-    'never within these laws, which end at 0.922; one run, whose noise is estimated from the fit'
+    'never within these laws, which end at 0.908; one run, whose noise is estimated from the fit'
     """
     if (performance is None)==(loss is None): raise ValueError('give one of `performance` and `loss`')
     goal,arg = (performance,'performance') if loss is None else (loss,'loss')
-    number(goal, arg)
-    number(coverage, 'coverage', .5, .95)
     rows = []
     for name,c,n,y,top,sign in _losses(curve, best):
         if loss is not None and sign<0: raise ValueError(f'`loss` needs a curve whose lower values are better, got {c}')
-        target = sign*(goal-top)
+        target = sign*(number(goal, arg)-top)
         if target<=0: raise ValueError(f'`{arg}` must be worse than `best`, {top:g}, got {goal:g}')
         at = n[-1]*np.geomspace(1, 1000, 4000)
         band,end = _band(n, y, at, coverage)
@@ -199,7 +196,7 @@ def needed_text(
         ends = f' [{row.lo:,.0f}, {row.hi:,.0f}]'.replace('inf', '∞').replace(' [nan, nan]', '')
         return f'To reach {row.target:g}{", "*bool(row["name"])}{row["name"]}: '+'; '.join(
             o for o in (f'n = {row.value:,.0f}{ends}'*bool(np.isfinite(row.value)),row.note) if o)
-    return '\n'.join(map(line, (row for _,row in found.iterrows())))
+    return '\n'.join(found.apply(line, axis=1))
 
 def plot_extrapolation(
     curve:Any, # As for `extrapolate`
