@@ -155,7 +155,7 @@ def _sub_hubs(bench, equal_size, leave_out, seed):
     "Models, 0 or 1, of each sub-hub `[h, m]` by name"
     m,size = len(bench.accuracy),bench.baselines.get('n_parameters', np.nan*bench.accuracy).mean(axis=1).to_numpy()
     some = np.eye(m, dtype=int)
-    hubs = {'all': some.sum(0, keepdims=True)}
+    hubs = {'all': np.ones((1,m), int)}
     if equal_size:
         pairs = np.c_[np.triu_indices(m, 1)]
         pairs = pairs[np.ptp(np.log(size[pairs]), 1)<=np.log(1.5)]
