@@ -99,12 +99,13 @@ def benchmark(
     (10, 8)
     """
     if isinstance(table, Benchmark): return table
-    shipped,facts,name = benchmark_tables|own_tables,{},table if isinstance(table, str) else 'table'
-    if isinstance(table, pd.DataFrame) or name not in shipped and Path(table).exists():
+    shipped,facts,name = benchmark_tables|own_tables,{},'table'
+    if not isinstance(table, pd.DataFrame): name = Path(table).stem
+    if isinstance(table, pd.DataFrame) or table not in shipped and Path(table).exists():
         tables = _own(table)|({} if accuracy is None else _own(accuracy))
         if 'accuracy' not in tables: raise ValueError('`accuracy` must be given, `table` has no column accuracy')
         accuracy = tables.pop('accuracy').dropna(how='all')
-    else: accuracy,tables,facts = _shipped(*shipped[one_of(name, 'name', [*shipped])])
+    else: accuracy,tables,facts = _shipped(*shipped[one_of(table, 'name', [*shipped])])
     if tables: # data sets with a score
         accuracy = accuracy.loc[:,pd.concat([*tables.values()]).reindex(columns=accuracy.columns).notna().any()]
     tables |= {k: pd.DataFrame(dict.fromkeys(accuracy, v)) for k,v in facts.items()}
