@@ -11,11 +11,13 @@ import torch
 from _measure import features
 from scipy.linalg import eigh
 from scipy.optimize import minimize
+from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
-from scipy.special import digamma, gammaln, log_softmax, softmax
+from scipy.special import digamma, gammaln, log_softmax, logsumexp, softmax
 from scipy.stats import spearmanr
 from sklearn.covariance import LedoitWolf
 from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, RidgeClassifierCV
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import cross_val_score
@@ -190,6 +192,44 @@ def peer_otce(a, ya, b, yb, reg=0.):
     J = np.array([[P[ya==k][:,yb==m].sum() for m in np.unique(yb)] for k in np.unique(ya)])
     return (J*np.log(np.where(J>0, J/J.sum(1, keepdims=True), 1))).sum()
 
+def peer_ncti(x, y):
+    "BUserName/NCTI metrics.py: all three terms; returns the mean probability of the true class"
+    pca = PCA(64)
+    z = pca.fit_transform(x.astype(float))
+    s = np.exp(-pca.explained_variance_[:32].sum())
+    lda = LinearDiscriminantAnalysis(solver='eigen', shrinkage=s) if s>1e-10 else LinearDiscriminantAnalysis()
+    u,p = lda.fit_transform(z, y),lda.predict_proba(z)
+    np.linalg.norm(u-u.mean(0), 'nuc'),sum(np.linalg.norm(p[y==k], 'nuc') for k in range(y.max()+1))
+    return p[np.arange(len(y)),y].mean()
+
+def peer_lda(x, y):
+    "mgholamikn/ETran metrics.py: the eigenvectors cancel, which leaves the nearest class mean"
+    x,share = x.astype(float),np.bincount(y)/len(y)
+    m = np.stack([x[y==k].mean(0) for k in range(y.max()+1)])
+    W = sum(share[k]*np.cov(x[y==k].T, bias=True) for k in range(len(m)))
+    V = np.linalg.eigh(np.linalg.inv(W)@(np.cov(x.T, bias=True)-W))[1]
+    weights = m@V@V.T
+    return softmax(x@weights.T-.5*(m*weights).sum(1)+np.log(share), 1)[np.arange(len(y)),y].mean()
+
+def peer_energy(x):
+    "mgholamikn/ETran metrics.py: the lowest 0.5 %"
+    return np.sort(logsumexp(x.astype(float), axis=1))[:len(x)//200].mean()
+
+def peer_tmi(x, y):
+    "snudatalab/TMI trf_measurement.py, summed over the classes"
+    total = 0.
+    for k in range(y.max()+1):
+        z = x[y==k].astype(float)
+        r = np.maximum(cKDTree(z).query(z, 4, p=np.inf)[0][:,-1], 1)
+        total += len(z)/len(x)*(digamma(len(z))-digamma(3)+x.shape[1]*np.log(2*r).mean())
+    return total
+
+def peer_rankme(x):
+    "Garrido et al. (2023), from the singular values"
+    p = np.linalg.svd(x.astype(float), compute_uv=False)
+    p = p/p.sum()+1e-7
+    return np.exp(-(p*np.log(p)).sum())
+
 def cases():
     "Name, size, our score, its peer, and a function that makes the data of both"
     table,samples = lru_cache(1)(probabilities),lru_cache(2)(features)
@@ -206,6 +246,11 @@ def cases():
     yield 'transrate',size,tm.transrate,peer_transrate,data
     yield 'lfc',size,tm.lfc,peer_lfc,data
     yield 'sfda',size,tm.sfda,peer_sfda,lambda: [.4*o if o.ndim==2 else o for o in data()] # classes that overlap
+    yield 'ncti_ncc',size,tm.ncti_ncc,peer_ncti,lambda: [.4*o if o.ndim==2 else o for o in data()]
+    yield 'lda identity',size,partial(tm.lda, covariance='identity'),peer_lda,data
+    yield 'energy',size,tm.energy,peer_energy,lambda: data()[:1]
+    yield 'rankme',size,tm.rankme,peer_rankme,lambda: data()[:1]
+    yield 'tmi',size,tm.tmi,peer_tmi,lambda: [10*o if o.ndim==2 else o for o in data()] # distances above the floor
     for kind in 'diagonal','spherical','full':
         ours,peer = (partial(f, covariance=kind) for f in (tm.gbc,peer_gbc))
         yield f'gbc {kind}','10,000 x 64, 100 classes',ours,peer,given(10_000, 64, 100)

@@ -41,9 +41,9 @@ def benchmark(report,
         table = rows.pivot(index='score', columns='statistic', values='text').loc[tau.index,rows.statistic.unique()]
         report.table(f'{bench.name}, {hub}: {rows.n_models.iloc[0]} models, {rows.n.max()} data sets; mean over data sets, '
                      '95 % interval over data sets', table.fillna(''))
-        for kind,best in tau.dropna(subset='value').reset_index().drop_duplicates('kind').set_index('kind').iterrows():
-            what = f'{kind} by weighted tau{f" (difference to {against})" if against else ""}'
-            report.say(f'Best {what}, {hub}: {best.score} ({best.value:.2f}).', 'bold')
+        less = f' minus {against}' if against else ''
+        for r in tau.dropna(subset='value').reset_index().drop_duplicates('kind').itertuples():
+            report.say(f'Best {r.kind} by weighted tau, {hub}: {r.score}{less} ({r.value:.2f}).', 'bold')
     if static:
         for r in against_static(bench, **run).itertuples():
             report.say(f'{r.score} minus {r.against}: {text(r.value, r.lo, r.hi)}, over models '

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from .. import stats
 from ..arrays import columns, one_of, whole
-from ..model_selection.benchmarks import Benchmark, judged
+from ..model_selection.benchmarks import Benchmark, judge
 from ..plots import axes, style
 from ..registry import registry
 
@@ -122,8 +122,8 @@ def selection(
     scores:str|Iterable[str]|None=None, # Names of scores; `None`: all
     *,
     method:str|None=None, # Name of a method; `None`: the first
-    **options:Any, # Of `judged`: `statistics`, `against`, `coverage`, `n_boot` (2,000), `seed`
-) -> pd.DataFrame: # As from `judged`; its data sets are the tasks
+    **options:Any, # Of `judge`: `statistics`, `against`, `coverage`, `n_boot` (2,000), `seed`
+) -> pd.DataFrame: # As from `judge`; its data sets are the tasks
     "How well each score chooses among source models, mean over tasks"
     method,tables = method or frame[frame.kind=='accuracy'].metric.iloc[0],{}
     for score in _scores(frame, scores):
@@ -131,7 +131,7 @@ def selection(
         wide = pairs.pivot(index='model', columns=['data','task'], values=['score','accuracy'])
         if len(wide)<2: raise ValueError(f'`frame` must have two or more models, got {len(wide)}')
         tables[score] = _sign(score)*wide['score']
-    return judged(Benchmark('study', wide['accuracy'], tables, {}), **options)
+    return judge(Benchmark('study', wide['accuracy'], tables, {}), **options)
 
 def convergence(
     frame:pd.DataFrame, # As from `study`, with two methods that train in epochs

@@ -99,20 +99,20 @@ def benchmark(
     (10, 8)
     """
     if isinstance(table, Benchmark): return table
-    shipped,facts,name = benchmark_tables|own_tables,{},table if isinstance(table, str) else 'table'
-    if isinstance(table, pd.DataFrame) or name not in shipped and Path(table).exists():
+    shipped,facts,name = benchmark_tables|own_tables,{},'table'
+    if not isinstance(table, pd.DataFrame): name = Path(table).stem
+    if isinstance(table, pd.DataFrame) or table not in shipped and Path(table).exists():
         tables = _own(table)|({} if accuracy is None else _own(accuracy))
         if 'accuracy' not in tables: raise ValueError('`accuracy` must be given, `table` has no column accuracy')
         accuracy = tables.pop('accuracy').dropna(how='all')
-    else: accuracy,tables,facts = _shipped(*shipped[one_of(name, 'name', [*shipped])])
-    tables = {k: v.reindex_like(accuracy)*direction(k) for k,v in tables.items()}
+    else: accuracy,tables,facts = _shipped(*shipped[one_of(table, 'name', [*shipped])])
     if tables: # data sets with a score
-        accuracy = accuracy.loc[:,np.any([v.notna().any() for v in tables.values()], axis=0)]
-    tables = {k: v[accuracy.columns] for k,v in tables.items()}
+        accuracy = accuracy.loc[:,pd.concat([*tables.values()]).reindex(columns=accuracy.columns).notna().any()]
+    tables |= {k: pd.DataFrame(dict.fromkeys(accuracy, v)) for k,v in facts.items()}
+    tables = {k: v.reindex_like(accuracy)*direction(k) for k,v in tables.items()}
     ranks = -accuracy.rank(ascending=False)
     elsewhere = pd.DataFrame({k: ranks.drop(columns=k).mean(axis=1) for k in accuracy})
-    baselines = {k: pd.DataFrame(dict.fromkeys(accuracy, v)).reindex_like(accuracy) for k,v in facts.items()}
-    baselines |= {k: v for k,v in tables.items() if is_baseline(k)}|dict(elsewhere=elsewhere, chance=accuracy*0.)
+    baselines = {k: v for k,v in tables.items() if is_baseline(k)}|dict(elsewhere=elsewhere, chance=accuracy*0.)
     return Benchmark(name, accuracy, {k: v for k,v in tables.items() if k not in baselines}, baselines)
 
 def benchmarks(
@@ -155,7 +155,7 @@ def _sub_hubs(bench, equal_size, leave_out, seed):
     "Models, 0 or 1, of each sub-hub `[h, m]` by name"
     m,size = len(bench.accuracy),bench.baselines.get('n_parameters', np.nan*bench.accuracy).mean(axis=1).to_numpy()
     some = np.eye(m, dtype=int)
-    hubs = {'all': some.sum(0, keepdims=True)}
+    hubs = {'all': np.ones((1,m), int)}
     if equal_size:
         pairs = np.c_[np.triu_indices(m, 1)]
         pairs = pairs[np.ptp(np.log(size[pairs]), 1)<=np.log(1.5)]
@@ -170,25 +170,6 @@ def _sub_hubs(bench, equal_size, leave_out, seed):
 def _mean(values):
     "Mean over the data sets of each row; NaN without any"
     with np.errstate(invalid='ignore'): return np.nansum(values, 1)/(~np.isnan(values)).sum(1)
-
-def _judged(bench, statistic, name, against, hub, members, run):
-    "A row of `judge`"
-    tables = bench.scores|bench.baselines
-    def over_data(counts):
-        values = _over_data(bench, statistic, tables[name], counts)
-        return values-_over_data(bench, statistic, tables[against], counts) if against else values
-    found,models = over_data(members),members.any(0)
-    used = ~np.isnan(found).all(0)
-    found,each = found[:,used],_mean(found[:,used].T)
-    data = resample(lambda counts: counts@each/len(each), len(each), **run)
-    def over_models(counts):
-        if hub!='equal size': return _mean(over_data(counts@np.eye(len(models), dtype=int)[models])[:,used])
-        weights = counts[:,members[:,models].nonzero()[1].reshape(-1, 2)].prod(2).astype(float) # of each pair
-        with np.errstate(invalid='ignore'): return _mean(weights@np.nan_to_num(found)/(weights@~np.isnan(found)))
-    if 'left out' in hub: ends = np.nanquantile(_mean(found), [(1-run['coverage'])/2,(1+run['coverage'])/2])
-    else: ends = (o := resample(over_models, int(models.sum()), **run)).lo,o.hi
-    kind = 'score' if name in bench.scores else 'baseline'
-    return bench.name,hub,name,kind,statistic,data.value,data.lo,data.hi,*ends,data.n,int(models.sum())
 
 def judge(
     table:Any, # As in `benchmark`
@@ -212,14 +193,28 @@ def judge(
     >>> found[['logme', 'source_accuracy', 'chance']].round(3).to_dict()
     {'logme': 0.004, 'source_accuracy': 0.008, 'chance': 0.023}
     """
-    bench = benchmark(table, accuracy)
-    names = [*bench.scores,*bench.baselines]
-    if against: one_of(against, 'against', names)
+    bench,run = benchmark(table, accuracy),dict(coverage=coverage, n_boot=n_boot, seed=seed)
+    tables = bench.scores|bench.baselines
+    if against: one_of(against, 'against', [*tables])
+    def row(hub, members, statistic, name):
+        def over_data(counts):
+            values = _over_data(bench, statistic, tables[name], counts)
+            return values-_over_data(bench, statistic, tables[against], counts) if against else values
+        found,models = over_data(members),members.any(0)
+        used = ~np.isnan(found).all(0)
+        found,each = found[:,used],_mean(found[:,used].T)
+        def over_models(counts):
+            if hub!='equal size': return _mean(over_data(counts@np.eye(len(models), dtype=int)[models])[:,used])
+            weights = counts[:,members[:,models].nonzero()[1].reshape(-1, 2)].prod(2).astype(float) # of each pair
+            with np.errstate(invalid='ignore'): return _mean(weights@np.nan_to_num(found)/(weights@~np.isnan(found)))
+        data = resample(lambda counts: counts@each/len(each), len(each), **run)
+        if 'left out' in hub: ends = np.nanquantile(_mean(found), [(1-coverage)/2,(1+coverage)/2])
+        else: ends = (o := resample(over_models, int(models.sum()), **run)).lo,o.hi
+        kind = 'score' if name in bench.scores else 'baseline'
+        return bench.name,hub,name,kind,statistic,data.value,data.lo,data.hi,*ends,data.n,int(models.sum())
     hubs = _sub_hubs(bench, equal_size, leave_out, seed)
-    run = dict(coverage=coverage, n_boot=n_boot, seed=seed)
-    return pd.DataFrame([_judged(bench, statistic, name, against, hub, members, run) for (hub,members),statistic,name
-                         in product(hubs.items(), [*statistics], names)
-                         if (hub,statistic)!=('equal size','fidelity')], columns=_columns) # not defined by two models
+    return pd.DataFrame([row(*hub, *o) for hub,*o in product(hubs.items(), [*statistics], tables)
+                         if (hub[0],o[0])!=('equal size','fidelity')], columns=_columns) # not defined by two models
 
 def against_static(
     table:Any, # As in `benchmark`
@@ -241,10 +236,9 @@ def against_static(
     each = per_data_set(bench, statistic).reindex(bench.scores)
     best = each.mean(axis=1)[each.count(axis=1)==each.count(axis=1).max()].idxmax() # of those known on most data sets
     run = dict(statistics=[statistic], coverage=1-(1-coverage)/len(bench.scores), **options)
-    def difference(k):
-        both = replace(bench, scores={best: bench.scores[best]}, baselines={k: bench.baselines[k]})
-        return judge(both, against=k, **run)[:1].assign(against=k)
-    d = pd.concat([difference(k) for k in static if k in bench.baselines], ignore_index=True)
+    pairs = {k: replace(bench, scores={best: bench.scores[best]}, baselines={k: v}) for k,v in bench.baselines.items()}
+    d = pd.concat([judge(pairs[k], against=k, **run)[:1].assign(against=k) for k in static if k in pairs],
+                  ignore_index=True)
     above,below = d[['lo','lo_models']].min(axis=1)>0,d[['hi','hi_models']].max(axis=1)<0
     return d.assign(verdict=np.select([above,below], [f'{best} is better',d.against+' is better'], 'not told apart'))
 
