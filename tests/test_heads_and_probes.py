@@ -9,9 +9,7 @@ from transfer_metrics.transferability.jc_nce import jc_nce
 from transfer_metrics.transferability.knn import knn, knn_correct
 from transfer_metrics.transferability.linear_probe import linear_probe, probe_correct
 from transfer_metrics.transferability.otce import correspondence, otce
-from transfer_metrics.transferability.pactran_dirichlet import pactran_dirichlet
-from transfer_metrics.transferability.pactran_gamma import pactran_gamma
-from transfer_metrics.transferability.pactran_gauss import pactran_gauss
+from transfer_metrics.transferability.pactran import pactran_dirichlet, pactran_gamma, pactran_gauss
 from transfer_metrics.transferability.parc import parc
 
 r = np.random.default_rng(0)

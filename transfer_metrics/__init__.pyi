@@ -112,9 +112,9 @@ from .transferability.ncti import ncti_seli as ncti_seli
 from .transferability.ncti import ncti_vc as ncti_vc
 from .transferability.nleep import nleep as nleep
 from .transferability.otce import otce as otce
-from .transferability.pactran_dirichlet import pactran_dirichlet as pactran_dirichlet
-from .transferability.pactran_gamma import pactran_gamma as pactran_gamma
-from .transferability.pactran_gauss import pactran_gauss as pactran_gauss
+from .transferability.pactran import pactran_dirichlet as pactran_dirichlet
+from .transferability.pactran import pactran_gamma as pactran_gamma
+from .transferability.pactran import pactran_gauss as pactran_gauss
 from .transferability.parc import parc as parc
 from .transferability.rankme import rankme as rankme
 from .transferability.sfda import sfda as sfda

@@ -67,8 +67,7 @@ def read_samples(
     seed:int=0, # Random seed
 ) -> Any: # As for `Samples.of`
     "Labelled images or texts"
-    from transfer_metrics.data import Samples, load_images, load_texts, stratified_subset
-    from transfer_metrics.datasets.images import load_npy
+    from transfer_metrics.data import Samples, load_images, load_npy, load_texts, stratified_subset
     if images and texts: raise ValueError('give only one of --images and --texts')
     if texts:
         *text,label = names(columns) or [None]

@@ -7,8 +7,6 @@ from .digits import digits_task as digits_task
 from .digits import digits_zoo as digits_zoo
 from .digits import DigitsTask as DigitsTask
 from .digits import SourceNet as SourceNet
-from .images import load_dataset as load_dataset
-from .images import load_npy as load_npy
 from .networks import cifar_resnet as cifar_resnet
 from .networks import CifarResNet as CifarResNet
 from .networks import draw_weights as draw_weights

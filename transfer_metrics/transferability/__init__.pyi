@@ -26,13 +26,9 @@ from .otce import Correspondence as Correspondence
 from .otce import correspondence as correspondence
 from .otce import otce as otce
 from .otce import transport_plan as transport_plan
-from .pactran_dirichlet import fixed_point as fixed_point
-from .pactran_dirichlet import log_gamma_divergence as log_gamma_divergence
-from .pactran_dirichlet import pactran_dirichlet as pactran_dirichlet
-from .pactran_dirichlet import responsibilities as responsibilities
-from .pactran_dirichlet import rows_and_prior as rows_and_prior
-from .pactran_gamma import pactran_gamma as pactran_gamma
-from .pactran_gauss import pactran_gauss as pactran_gauss
+from .pactran import pactran_dirichlet as pactran_dirichlet
+from .pactran import pactran_gamma as pactran_gamma
+from .pactran import pactran_gauss as pactran_gauss
 from .parc import parc as parc
 from .rankme import rankme as rankme
 from .sfda import sfda as sfda
