@@ -109,6 +109,6 @@ def cifar10_shifts() -> pd.DataFrame: # Columns of all results, `compression` an
     long = wide.melt(['compression','draw','n','model','data'], var_name='metric').dropna(subset='value')
     return result_frame(long.to_dict('records'), ('compression','draw'))
 
-def small_curves() -> pd.DataFrame: # Columns `kind` ('val_loss' in nats, or 'accuracy'), `task, model, run, n, value`
+def small_curves() -> pd.DataFrame: # Columns `set` ('first', 'second'), `kind` ('val_loss' in nats, or 'accuracy'), `task, model, run, n, value`
     "Measured loss-data curves and learning curves on small data sets"
     with (_folder/'small_curves.csv.gz').open('rb') as f: return pd.read_csv(f, compression='gzip')

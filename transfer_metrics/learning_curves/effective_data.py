@@ -60,7 +60,7 @@ def effective_data_table(
 ) -> pd.DataFrame: # Columns `n, level, value, lo, hi, multiplier, share, beyond`
     """Effective data by number of samples, with intervals; `beyond` marks values from laws that follow the base
 
-    Within the base, the intervals resample runs, if both curves have two or more; beyond it, they are those of `samples_needed`
+    Within the base, the intervals resample runs, if both curves have two or more; beyond it, `samples_needed` gives them
     for the mean level of transfer.
 
     Raises `ValueError` as `effective_data` and, if a level is beyond the base, as `samples_needed`.

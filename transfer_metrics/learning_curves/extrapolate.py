@@ -50,7 +50,7 @@ def log_line(
 
 # %% ../../nbs/learning_curves/09_extrapolate.ipynb #32492af2
 farthest = 32 # times the largest measured size: up to here the intervals were checked
-coverages = {.5: .34, .8: .58, .9: .77, .95: 1.16} # half-widths of the intervals as multiples of the scale, measured below
+coverages = {.5: .34, .8: .58, .9: .77, .95: 1.16} # half-widths of the intervals as multiples of the scale, chosen below
 
 def _laws(n, loss, at):
     "Both laws at the sizes `at`, shape `[2, m, t]`, and where they end"
@@ -125,6 +125,9 @@ def extrapolate(
 ) -> pd.DataFrame: # Columns `name, n, value, lo, hi, note`; `lo` and `hi` are NaN where no interval was checked
     """The performance at larger training sizes, for the mean of as many runs as were measured
 
+    On 63 curves of new tasks, up to 16 times the largest size, intervals at 0.9 contained 94 % of the later points: 99 % of
+    accuracies and 94 % of the losses of linear models, but only 56 % of the losses of MLP probes.
+
     Raises `ValueError` if there are fewer than three sizes above 0, a performance is not worse than `best`, or `n` is
     too small.
 
@@ -156,7 +159,8 @@ def samples_needed(
     """The training size at which a curve reaches a performance
 
     To 0.2 %. The law is followed to 1,000 times the largest measured size, its interval to 32 times. If the target is
-    not even within the interval there, `lo` is this size.
+    not even within the interval there, `lo` is this size. On 63 curves of new tasks, intervals at 0.9 contained the true
+    size in 94 % of cases. Most had no upper end (82 %); of the others 79 % contained it.
 
     Raises `ValueError` as `extrapolate`, and unless one target is given that is worse than `best`.
 
