@@ -38,7 +38,7 @@ def lda(
     y,classes = as_labels(labels, len(x), of=features, device=x.device)
     (n,d),c,counts = x.shape,len(classes),y.bincount().double()
     if c<2: raise ValueError('`labels` must have at least two classes, got one')
-    warn_few_samples(n-c, d)
+    warn_few_samples(n, d, means=c)
     z = compact(x-x.mean(0, dtype=torch.float64))
     means = z.new_zeros(c, len(z.T)).index_add_(0, y, z)/counts[:,None]
     weights = means.T

@@ -28,7 +28,7 @@ def ncti_terms(
     if c<2: raise ValueError('`labels` must have at least two classes, got one')
     z = compact(x-x.mean(0, dtype=torch.float64))
     d = len(z.T)
-    warn_few_samples(n-c, min(64, d))
+    warn_few_samples(n, min(64, d), means=c)
     add_gram(gram := z.new_zeros(d, d), z)
     found = eigh(gram.cpu().numpy(), overwrite_a=True, subset_by_index=(max(0, d-64),d-1)) # reads the lower half
     variances,components = (torch.from_numpy(o).to(z) for o in found)
