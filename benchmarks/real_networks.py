@@ -27,6 +27,7 @@ from transfer_metrics.model_selection.scoring import all_outputs, score_models
 from transfer_metrics.models import image_transform, load
 from transfer_metrics.outputs import Outputs, outputs
 from transfer_metrics.store import Rows
+from transfer_metrics.transferability.linear_probe import probe_correct
 
 imagenet = 'size=96&mean=.485,.456,.406&std=.229,.224,.225'
 lite = 'size=96&mean=.498,.498,.498&std=.502,.502,.502'
@@ -164,6 +165,9 @@ def heads(outs, y, pool, test, name, done):
                                for k,o in outs.items()}, progress=False)
         wide = scores.pivot(index='model', columns='metric', values='value')
         wide = wide.join(scores[scores.metric=='linear_probe'].set_index('model')[['p_best','group']])
+        right = np.stack([probe_correct(o.features[rows], y[rows]) for o in outs.values()], 1)
+        apart = right-right.mean(1, keepdims=True)
+        wide['noise'] = apart.var(0).sum()/(len(outs)-1)/n # variance over networks that resampling expects
         for k,o in outs.items():
             head = make_pipeline(StandardScaler(), RidgeClassifierCV(n*10**np.arange(-6, 3.1, .5))) # as in ModelSelector
             wide.loc[k,'tested'] = head.fit(o.features[rows], y[rows]).score(o.features[test], y[test])
@@ -185,7 +189,7 @@ def tune(models, x, y, pool, test, name, done):
         done.put(key, dict(target=name, model=k, correct=(predicted==y[test]).astype(int)))
 
 def short():
-    stored = pd.read_csv(tables/'real_networks.csv').query('target=="small digits" and n==300 and draw==0')
+    stored = pd.read_csv(tables/'real_networks.csv.gz').query('target=="small digits" and n==300 and draw==0')
     x,classes,test = small_digits()
     y,pool,_ = _labels('small digits', classes, test)
     rows = _draw('small digits', pool, 300, 0)
@@ -211,18 +215,16 @@ def main(data, results):
     write(done)
 
 def write(done):
-    rows = [done.get(k) for k in done._rows]
-    def table(kind): return pd.DataFrame(sum((r for k,r in zip(done._rows, rows) if kind(k.split('/'))), []))
-    found = table(lambda k: k[1].isdigit())
-    truth = table(lambda k: k[1]=='truth')
-    tuned = pd.DataFrame([r for k,r in zip(done._rows, rows) if '/tuned/' in k])
-    for name,o in tuned.groupby('target'):
-        p = compare_models(dict(zip(o.model, map(np.array, o.correct), strict=True)))
-        at = truth.target==name
-        truth.loc[at,['tuned','tuned_p']] = p.loc[truth.model[at],['accuracy','p_best']].to_numpy()
-    first = ['target','n','draw','model']
-    found[first+[k for k in found if k not in first]].to_csv(tables/'real_networks.csv', index=False, float_format='%.4g')
-    truth.to_csv(tables/'real_networks_truth.csv', index=False, float_format='%.4g')
+    "The tables of the package: scores of each draw, and what heads and fine-tuning reach on other samples"
+    found = [r for t in targets for n,times in draws.items() for i in range(times) for r in done.get(f'{t}/{n}/{i}', [])]
+    truth = pd.DataFrame([r for t in targets for r in done.get(f'{t}/truth', [])]).set_index(['target','model'])
+    for t in dict.fromkeys(truth.index.get_level_values('target')):
+        right = {k: np.array(r['correct']) for k in truth.loc[t].index if (r := done.get(f'{t}/tuned/{k}'))}
+        for k,r in (compare_models(right).iterrows() if len(right)==len(truth.loc[t]) else ()):
+            truth.loc[(t,k),['tuned','tuned_p']] = r.accuracy,r.p_best
+    truth.to_csv(tables/'real_networks_truth.csv', float_format='%.4g')
+    pd.DataFrame(found).set_index(['target','n','draw','model']).to_csv(
+        tables/'real_networks.csv.gz', float_format='%.4g', compression=dict(method='gzip', mtime=0))
 
 if __name__=='__main__':
     args = sys.argv[1:]
