@@ -18,8 +18,8 @@ from functools import partial
 from typing import Any
 import numpy as np
 import pandas as pd
-from scipy.special import binom, ndtr, stdtrit
-from scipy.stats import binomtest, rankdata
+from scipy.special import binom, ndtr, ndtri, stdtrit
+from scipy.stats import rankdata
 from tqdm.auto import tqdm
 from .arrays import ArrayLike, as_tensor, number, one_of, whole
 
@@ -52,14 +52,18 @@ def accuracy_interval(
     value:float, # Share of correct predictions
     n:int, # Number of samples
     coverage:float=.95, # Nominal coverage
+    *,
+    variance:float=1., # Factor by which the variance exceeds that of independent samples
 ) -> Estimate: # With the interval of [Wilson 1927](https://doi.org/10.1080/01621459.1927.10502953)
     """An accuracy with its interval, which has a positive width even at 0 and 1
 
     >>> accuracy_interval(1., 100)
     1.000 [0.963, 1.000]
     """
-    span = binomtest(round(value*n), n).proportion_ci(coverage, 'wilson')
-    return Estimate(value, float(span.low), float(span.high), coverage, n)
+    z = float(ndtri((1+coverage)/2))*(variance/n)**.5
+    middle,half = value+z*z/2,z*(value*(1-value)+z*z/4)**.5
+    lo,hi = np.clip([middle-half,middle+half], 0, 1+z*z)/(1+z*z)
+    return Estimate(value, float(lo), float(hi), coverage, n)
 
 def t_interval(
     value:float|np.ndarray, # Estimate, any shape

@@ -13,6 +13,7 @@ from .chance import Chance as Chance
 from .chance import chance as chance
 from .feature_selection import select_features as select_features
 from .intervals import compare_models as compare_models
+from .intervals import cross_validation_variance as cross_validation_variance
 from .intervals import metric_data as metric_data
 from .intervals import p_best as p_best
 from .intervals import score_difference as score_difference

@@ -23,7 +23,7 @@ from torch import nn
 from tqdm.auto import tqdm
 from ..arrays import as_labels, as_matrix
 from ..data import Samples, labels_of
-from .intervals import compare_models, metric_data
+from .intervals import compare_models, cross_validation_variance, metric_data
 from ..models import load, parse_name, short_names
 from ..moments import Moments, compact
 from ..outputs import Outputs, outputs
@@ -155,8 +155,8 @@ def _score(out, m, options, moments):
                 raise ValueError(f'`labels` must have at least two classes, all are {classes}')
             if m.f is linear_probe:
                 correct = probe_correct(**data, **options)
-                row |= dict(value=baseline_accuracy(correct, out.labels), labels=key_of(out.labels),
-                            classes=len(classes), correct=np.packbits(correct).tobytes().hex())
+                row |= dict(value=baseline_accuracy(correct, out.labels), labels=key_of(out.labels), classes=len(classes),
+                            variance=cross_validation_variance(options.get('cv', 5)), correct=np.packbits(correct).tobytes().hex())
             elif m.from_moments and of_classes: row['value'] = m.from_moments(moments(out), **options)
             else: row['value'] = float(m(**data, **options))
         except Exception as e: row['error'] = f'{type(e).__name__}: {e}'
@@ -193,7 +193,7 @@ def _add_intervals(rows, coverage):
     "Add intervals to accuracies, and to the linear probe the probability of being the best, and groups"
     for r in rows:
         if r.get('unit')!='accuracy' or not r.get('n') or 'value' not in r: continue
-        e = accuracy_interval(r['value'], r['n'], coverage)
+        e = accuracy_interval(r['value'], r['n'], coverage, variance=r.get('variance', 1.))
         r |= dict(lo=e.lo, hi=e.hi)
     probes = [r for r in rows if r.get('correct')]
     if not probes: return
@@ -205,7 +205,8 @@ def _add_intervals(rows, coverage):
         for r in probes: r['warning'] = f'{n/c:.1f} labels per class are too few to compare held-out accuracies'
     else:
         packed = {r['model']: np.frombuffer(bytes.fromhex(r['correct']), np.uint8) for r in probes}
-        found = compare_models({k: np.unpackbits(o)[:n] for k,o in packed.items()}, coverage=coverage)
+        found = compare_models({k: np.unpackbits(o)[:n] for k,o in packed.items()}, coverage=coverage,
+                               variance=probes[0].get('variance', 1.))
         for r in probes: r |= dict(p_best=found.p_best[r['model']], group=int(found.group[r['model']]))
 
 def _submit(executor, job):
