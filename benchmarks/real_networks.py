@@ -163,8 +163,9 @@ def heads(outs, y, pool, test, name, done):
                                for k,o in outs.items()}, progress=False)
         wide = scores.pivot(index='model', columns='metric', values='value')
         wide = wide.join(scores[scores.metric=='linear_probe'].set_index('model')[['p_best','group']])
-        right = np.stack([probe_correct(o.features[rows], y[rows]) for o in outs.values()], 1)
-        apart = right-right.mean(1, keepdims=True)
+        right = {k: probe_correct(o.features[rows], y[rows]) for k,o in outs.items()}
+        wide[['p_plain','group_plain']] = compare_models(right)[['p_best','group']] # by resampling alone
+        apart = (bits := np.stack([*right.values()], 1))-bits.mean(1, keepdims=True)
         wide['noise'] = apart.var(0).sum()/(len(outs)-1)/n # variance over networks that resampling expects
         for k,o in outs.items():
             head = make_pipeline(StandardScaler(), RidgeClassifierCV(n*10**np.arange(-6, 3.1, .5))) # as in ModelSelector

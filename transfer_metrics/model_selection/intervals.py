@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.stats import chi2
+from sklearn.isotonic import isotonic_regression
 from ..arrays import ArrayLike, as_labels, number, whole
 from ..outputs import Outputs
 from ..registry import Metric, ScoreWarning, resolve
@@ -43,7 +44,9 @@ def _p_best(values, units, drawn):
         share = max(0., 1-noise/(values[near].var(ddof=1) or 1.))
     x = np.where(near, share**.5, 1.)*(values-values[near].mean())+drawn
     best = x>=x.max(1, keepdims=True)-1e-12
-    return (best/best.sum(1, keepdims=True)).mean(0)
+    p,order = (best/best.sum(1, keepdims=True)).mean(0),np.argsort(-values, kind='stable')
+    p[order] = isotonic_regression(p[order], increasing=False)
+    return p
 
 def _groups(values, drawn, coverage):
     "1 for the best model and those that cannot be distinguished from it, 2 for the best of the others, and so on"
