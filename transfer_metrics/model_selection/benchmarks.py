@@ -229,7 +229,7 @@ def against_static(
     both intervals exclude 0. As the score is the best of several, the intervals are wider, by Bonferroni's rule.
 
     >>> against_static('tll', n_boot=200).set_index('against').verdict.to_dict()
-    {'n_parameters': 'not told apart', 'source_accuracy': 'not told apart', 'elsewhere': 'not told apart'}
+    {'n_parameters': 'no significant difference', 'source_accuracy': 'no significant difference', 'elsewhere': 'no significant difference'}
     """
     bench = benchmark(table)
     if not bench.scores: raise ValueError('`table` must have scores, got none')
@@ -240,7 +240,7 @@ def against_static(
     d = pd.concat([judge(pairs[k], against=k, **run)[:1].assign(against=k) for k in static if k in pairs],
                   ignore_index=True)
     above,below = d[['lo','lo_models']].min(axis=1)>0,d[['hi','hi_models']].max(axis=1)<0
-    return d.assign(verdict=np.select([above,below], [f'{best} is better',d.against+' is better'], 'not told apart'))
+    return d.assign(verdict=np.select([above,below], [f'{best} is better',d.against+' is better'], 'no significant difference'))
 
 def per_data_set(
     table:Any, # As in `benchmark`
