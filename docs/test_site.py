@@ -74,7 +74,7 @@ def test_pages(site, browser):
     assert not severe
     events = [json.loads(o['message'])['message'] for o in browser.get_log('performance')]
     requests = {e['params']['request']['url'] for e in events if e['method']=='Network.requestWillBeSent'}
-    assert not [u for u in requests if not u.startswith((site,'data:','chrome:','about:','blob:'))]
+    assert not [u for u in requests if not u.startswith((site,'data:','chrome','about:','blob:'))]
 
 def test_home(site, browser):
     browser.get(site)
