@@ -187,7 +187,7 @@ def samples_needed(
             elif target<=end[i]:
                 why = f'never within these laws, which end at {top+sign*end[i]:.3g}'
             elif np.isinf(value): why = f'more than {at[-1]:,.0f}'
-            else: why = f'more than {farthest*n[-1]:,.0f} is within the interval' if np.isinf(hi) else ''
+            else: why = f'no upper end up to {farthest*n[-1]:,.0f}' if np.isinf(hi) else ''
             rows.append(dict(name=i if c.many else name, target=goal, value=value, lo=lo, hi=hi,
                              note='; '.join(o for o in (why,note) if o)))
     return pd.DataFrame(rows)
