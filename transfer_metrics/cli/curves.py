@@ -32,7 +32,8 @@ def curves(report,
     start:Annotated[str, option('Size at which the first level counts as reached: zero, or first (the smallest size)', 'Reading', show_default=True)]='zero',
     n_boot:Annotated[int, option('Number of bootstrap resamples', 'Reading', min=0, show_default=True)]=10_000,
     coverage:Annotated[float, option('Nominal coverage of the intervals', 'Reading', show_default=True)]=.95,
-    reach:Annotated[Optional[float], option('Performance to reach: how many samples does it take, with a 90 % interval, beyond the curves if need be?', 'Reading')]=None,
+    reach:Annotated[Optional[float], option('Performance to reach: how many samples does it take, beyond the curves if need be? 90 % interval',
+                                            'Reading')]=None,
     best:Annotated[Optional[float], option('Best possible performance, for --reach; 1, or 0 if lower is better', 'Reading')]=None,
     seed:Seed=0):
     "Compute how much data transfer saves, from two learning curves. Without a table, it runs an example on digits."
