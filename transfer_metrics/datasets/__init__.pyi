@@ -1,6 +1,5 @@
 # Written by docs/stubs.py
 from .digits import digits_loaders as digits_loaders
-from .digits import digits_source as digits_source
 from .digits import digits_source_task as digits_source_task
 from .digits import digits_sources as digits_sources
 from .digits import digits_task as digits_task
