@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 
 class Run(NamedTuple):
@@ -66,3 +67,11 @@ def features(n, d, c, seed=0, noise=0.):
     scale = np.arange(1, d+1)**-.8
     means = .8*rng.normal(size=(c, d))
     return ((rng.normal(size=(n, d))*(1+noise)+means[y])*scale).astype(np.float32),y
+
+def probabilities(n, c_s, c, seed=0):
+    "Probabilities in float32 that depend on the labels, and labels"
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n)%c)
+    logits = 2*rng.standard_normal((n, c_s), dtype=np.float32)
+    logits[np.arange(n),y%c_s] += 4
+    return softmax(logits, 1),y

@@ -1,5 +1,5 @@
 "Label-free metrics, corruptions and interior sets beside plain code and public functions; `python benchmarks/invariance.py`"
-from _measure import keep_freed, machine, measure, report, softmax_probs
+from _measure import machine, measure, probabilities, report
 
 import numpy as np
 import torch
@@ -38,9 +38,9 @@ def one_by_one(x, name):
     return torch.cat([corruptions(o[None], name, 3, seed=i) for i,o in enumerate(x)])
 
 def main():
-    keep_freed()
+    torch.set_num_threads(1)
     print(machine())
-    p,_ = softmax_probs(50_000, 1000, 1000)
+    p,_ = probabilities(50_000, 1000, 1000)
     report('nuclear norm, 50,000 x 1,000', [measure('nuclear_norm', nuclear_norm, p, repeat=1),
                                             measure('svdvals', svd_norm, p, repeat=1)])
     p = p[:10_000]

@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 import numpy as np
 import ot
 import torch
-from _measure import features
+from _measure import features, probabilities
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 from scipy.spatial import cKDTree
@@ -25,14 +25,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 import transfer_metrics as tm
-
-def probabilities(n, c_s, c, seed=0):
-    "Probabilities in float32 that depend on the labels, and labels"
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.arange(n)%c)
-    logits = 2*rng.standard_normal((n, c_s), dtype=np.float32)
-    logits[np.arange(n),y%c_s] += 4
-    return softmax(logits, 1),y
 
 def peer_leep(p, y):
     "thuml/LogME LEEP.py"

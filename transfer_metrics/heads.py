@@ -32,7 +32,7 @@ def softmax_regression(
     *,
     C:float=1., # Weight of the data against the penalty, as in scikit-learn
     tol:float=1e-6, # Largest derivative of the mean loss at the end, for features of standard deviation 1
-    max_iter:int=100, # Largest number of iterations, with 'newton-cg' of Newton steps; warns if they are not enough
+    max_iter:int=10_000, # Largest number of iterations; warns if they are not enough
     solver:str='newton-cg', # Of `LogisticRegression`; 'lbfgs' is faster for standardised features
 ) -> tuple[Tensor,Tensor]: # Weights `[d, c]` and intercepts `[c]`, `float64`
     "Multinomial logistic regression with an L2 penalty"

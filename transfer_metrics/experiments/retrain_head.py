@@ -42,7 +42,6 @@ def retrain_head(
     test:tuple[ArrayLike,ArrayLike], # Features `[m, d]` and labels `[m]` of the test set
     *,
     C:float=1., # Weight of the data against the penalty, as in scikit-learn
-    max_iter:int=100, # Largest number of Newton steps
 ) -> Transferred: # Accuracy on the test set, in [0, 1]
     """Test accuracy of a linear head that is trained on frozen features
 
@@ -65,7 +64,7 @@ def retrain_head(
     if len(classes)<2: raise ValueError(f'`labels` must have at least two classes, got {classes[0]!r} alone')
     truth = in_classes(test[1], classes.tolist(), len(t), 'test labels').to(x.device)
     mean,scale = standard_scale(x)
-    W,b = softmax_regression((x.double()-mean)*scale, y, len(classes), C=C, max_iter=max_iter)
+    W,b = softmax_regression((x.double()-mean)*scale, y, len(classes), C=C, solver='lbfgs')
     predicted = (((t.to(x.device).double()-mean)*scale)@W+b).argmax(1)
     accuracy = float((predicted==truth).double().mean())
     return Transferred(accuracy, seconds=time.perf_counter()-start, n=len(x), n_classes=len(classes))
@@ -77,7 +76,6 @@ def retrain_heads(
     *,
     test:tuple[ArrayLike,ArrayLike]|None=None, # Features and labels of the test set, if tasks have a separate one
     C:float=1., # As in `retrain_head`
-    max_iter:int=100, # As in `retrain_head`
     progress:bool=True, # Show a progress bar
 ) -> pd.DataFrame: # Columns `task, n_classes, n, accuracy, seconds`, one row per task
     "`retrain_head` for many tasks that share their features"
@@ -85,6 +83,6 @@ def retrain_heads(
     data = x,np.asarray(labels)
     held = None if test is None else (as_matrix(test[0], 'test features'),np.asarray(test[1]))
     for task in tqdm(list(tasks), desc='heads', unit='task', disable=not progress):
-        found = retrain_head(*(parts := task.select(data, held))[0], parts[1], C=C, max_iter=max_iter)
+        found = retrain_head(*(parts := task.select(data, held))[0], parts[1], C=C)
         rows.append((task.name,found.n_classes,found.n,float(found),found.seconds))
     return pd.DataFrame(rows, columns=['task','n_classes','n','accuracy','seconds'])

@@ -48,7 +48,7 @@ def pointwise_v_information(
     for train,test in folds:
         mean,scale = standard_scale(x[train])
         z = (x.double()-mean)*scale
-        W,b = softmax_regression(z[train], y[train], len(classes), C=C)
+        W,b = softmax_regression(z[train], y[train], len(classes), C=C, solver='lbfgs')
         null = (y[train].bincount(minlength=len(classes))/len(train)).double().log()
         pvi[test] = ((z[test]@W+b).log_softmax(1)-null).gather(1, y[test][:,None])[:,0]
     return like(pvi*per_nat(unit), features)

@@ -24,7 +24,7 @@ def _softmax_held_out(x, y, c, fold):
         own = fold==k
         mean,scale = standard_scale(x[~own])
         z = (x-mean)*scale
-        W,b = softmax_regression(z[~own], y[~own], c, max_iter=10_000, solver='lbfgs')
+        W,b = softmax_regression(z[~own], y[~own], c, solver='lbfgs')
         logits[own] = z[own]@W+b
     return logits
 
