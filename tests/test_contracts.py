@@ -1,5 +1,6 @@
 "What holds for every registered metric; an argument that no other metric has needs a line in `inputs`"
 import doctest
+import inspect
 import math
 from copy import deepcopy
 from importlib import import_module
@@ -60,7 +61,11 @@ def refused(name, arg, x):
 @each
 def test_facts(name):
     m = metrics[name]
-    assert m.range[0]<m.range[1] and 'https://' in m.source and m.question and m.cost
+    assert m.range[0]<m.range[1], 'range must be (lowest, highest)'
+    assert '](https://' in m.source, 'source must be a link [authors year](https://...)'
+    assert m.question and m.cost and m.avoid, 'question, cost and avoid must not be empty'
+    options = inspect.signature(m.f).parameters.values()
+    assert all(p.kind==p.KEYWORD_ONLY for p in options if p.default is not p.empty), 'options must be keyword-only'
     assert set(m.args)<=inputs.keys(), f'add {set(m.args)-inputs.keys()} to `inputs` in {__file__}'
     assert not [k for k,text in docments(m.f).items() if not text], 'arguments and result need a comment'
     assert '\n    >>> ' in m.f.__doc__ or '\n>>> ' in m.f.__doc__, 'the docstring needs an example'

@@ -16,7 +16,7 @@ filling = dict(
     plain='def plain(probs):\n    ordered = np.sort(probs, axis=1)\n    return np.mean(ordered[:,-1]-ordered[:,-2])',
     exported_imports='from transfer_metrics.arrays import ArrayLike, as_probs\nfrom transfer_metrics.registry import metric',
     implementation='''@metric(unit='probability', range=(0, 1), source='[Nobody 2026](https://example.org)',
-    question='Is a model confident?', cost='one pass')
+    question='Is a model confident?', cost='one pass', avoid='never')
 def mean_margin(
     probs:ArrayLike, # Probabilities, shape `[n, c]`
 ) -> float: # In [0, 1]
@@ -50,3 +50,8 @@ def test_template(tmp_path):
         done = run(*command)
         assert not done.returncode, f'{command}\n{done.stdout}{done.stderr}'
     assert 'passed' in done.stdout
+
+def test_filled_in():
+    "No page has text in «angle quotes» left"
+    pages = (p for p in (root/'nbs').rglob('*.ipynb') if p.name!='_template.ipynb')
+    assert not [p for p in pages if '«' in p.read_text('utf-8')]

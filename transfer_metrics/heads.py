@@ -30,7 +30,7 @@ def softmax_regression(
     y:Tensor, # Class codes, integers in `[0, c)`, shape `[n]`
     c:int, # Number of classes; one without samples gets the intercept $-\infty$
     *,
-    C:float=1., # Weight of the data against the penalty, as in scikit-learn
+    C:float=1., # Weight of the data against the penalty, as in scikit-learn; for two classes half of its `C`
     tol:float=1e-6, # Largest derivative of the mean loss at the end, for features of standard deviation 1
     max_iter:int=10_000, # Largest number of iterations; warns if they are not enough
     solver:str='newton-cg', # Of `LogisticRegression`; 'lbfgs' is faster for standardised features

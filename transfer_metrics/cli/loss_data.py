@@ -34,14 +34,15 @@ def loss_data(report,
     reach:Annotated[Optional[float], option('Loss to reach, in nats: how many samples does it take, beyond the curves if need be?',
                                             'Reading')]=None,
     ns:Annotated[Optional[str], option('Training sizes to report: N,N,... Default: the largest', 'Reading')]=None,
-    edge:Annotated[str, option('Rule of sums: right, left or loglog', 'Reading', show_default=True)]='right',
+    edge:Annotated[str, option('Loss between two measured sizes, for MDL and SDL: right, left or loglog', 'Reading',
+                               show_default=True)]='right',
     curve:Annotated[Optional[Path], option('Write the loss-data curves as CSV', 'Results')]=None,
     latex:Annotated[Optional[Path], option('Write the table in LaTeX', 'Results')]=None,
     device:Device=None, batch_size:BatchSize=256,
     store:Annotated[Optional[Path], option('Keep finished networks in this file; a killed run resumes from it',
                                            'Running')]=None,
     seed:Seed=0):
-    "How much data a task needs with each representation. Without models: representations of digits."
+    "Compute how much data a task needs with each representation. Without models, it runs an example on digits."
     from transfer_metrics.loss_data.estimator import loss_data_curve, split_rows, trained_longer
     from transfer_metrics.loss_data.metrics import compute_metrics, metrics_table, summary
     from transfer_metrics.loss_data.render import render_curve, render_latex

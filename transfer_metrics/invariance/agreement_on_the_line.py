@@ -26,8 +26,8 @@ def agreement_on_the_line(
     target_preds:ArrayLike, # Predicted classes on unlabelled samples, shape `[m, n]`
     *,
     method:str='aline-d', # 'aline-d' (an equation per pair of models) or 'aline-s' (each model on the line)
-    bounds:tuple[float,float]=(.05, .98), # Pairs count whose agreement is strictly between, on both sides
-) -> ArrayLike: # Estimated accuracy of each model on the target, shape `[m]`; of frames a `Series` by model
+    bounds:tuple[float,float]=(.05, .98), # Pairs with an agreement strictly between these count, on source and target
+) -> ArrayLike: # Estimated accuracy of each model on the target, shape `[m]`; a `Series` by model if given frames
     """Accuracy of several models without labels, ALine-S or ALine-D
 
     From [Baek et al. 2022](https://arxiv.org/abs/2206.13089).

@@ -1,4 +1,4 @@
-"""Average thresholded confidence: the share of samples above the confidence of correct ones (Garg et al. 2022)
+"""Average thresholded confidence: the share of samples above a threshold that labelled samples determine (Garg et al. 2022)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/atc.html.md"""
 
@@ -29,7 +29,7 @@ def atc(
     *,
     score:str='max', # Confidence: 'max', the largest probability, or 'entropy', the negative entropy
 ) -> float: # Estimated accuracy, in $[0, 1]$
-    """Share of samples above the confidence that as many labelled samples exceed as are predicted correctly
+    """Share of samples above a threshold of confidence; on the labelled samples, this share is the accuracy
 
     From [Garg et al. 2022](https://arxiv.org/abs/2201.04234).
 

@@ -1,4 +1,4 @@
-"""Models times image sets: every label-free metric in one table that survives a kill
+"""Every label-free metric of several models on many image sets, in one table; a killed run resumes
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/evaluation.html.md"""
 
@@ -35,14 +35,14 @@ def evaluate(
     heads:Mapping[str,Iterable[TransformHead]]|None=None, # From `fit_head`, by model
     metrics:str|Iterable[str]|None=None, # As in `label_free_report`
     prepare:Callable|None=None, # From images `[n, c, h, w]` in [0, 1] to what the models take, such as a normalization
-    store:str|Path|None=None, # File of results that are known; `None`: none
+    store:str|Path|None=None, # File that keeps the results, so that a killed run resumes; `None`: none
     resume:bool=True, # Look up known results; `False`: compute them again
     batch_size:int=256, # Images per forward pass
     device:Any=None, # Where to run; `None`: where each model is
     progress:bool=True, # Show a progress bar
     **options:Any, # `grid`, `permutations`, `prior`, `seed` of `label_free_report`
 ) -> pd.DataFrame: # Columns `model, data` (name of the set)`, metric, value`, ...; a row per model, set and metric
-    """Label-free metrics and accuracy of each model on each image set; errors have a row of their own
+    """Label-free metrics and accuracy of each model on each image set; rows that failed have an `error`
 
     Raises `ValueError` if there are no models or sets, names repeat, or a metric is unknown or needs `source` or `heads`.
 
@@ -102,7 +102,7 @@ def digits_domains(
     cache:str|Path|None=None, # Folder of trained networks; `None`: the user's cache folder
     progress:bool=True, # Show progress bars
 ) -> DigitsDomains: # Three networks, 25 exterior sets, and heads for rotations and jigsaws
-    "Networks, image sets and heads to try things on"
+    "Networks, image sets and heads for examples and tests"
     zoo = digits_zoo(('digits','noisy','few'), cache=cache, progress=progress)
     t,(x,_,x_test,y_test) = digits_task(),digits_source_task('digits')
     own,others = (torch.as_tensor(stratified_subset(y, n)) for y in (t.y,t.y_test))

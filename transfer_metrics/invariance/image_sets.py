@@ -69,7 +69,7 @@ def image_set(
     limit:int|None=None, # Draw this many, each class by its share; `None`: all
     seed:int=0, # Seed of the draw
 ) -> ImageSet:
-    "Images and labels in memory; raises `ValueError` if they are no images, have different sizes, or are outside [0, 1]"
+    "Images and labels in memory; raises `ValueError` if they are not images, differ in size, or are outside [0, 1]"
     samples,fit = Samples.of(data, name),None
     if limit is not None and samples.loader is None:
         y = samples.labels()

@@ -32,7 +32,7 @@ def _gram_sum(p):
 def nuclear_norm(
     probs:ArrayLike, # Probabilities, shape `[n, k]`
     *,
-    normalize:str|None='sqrt', # 'sqrt': by $\sqrt{\min(n,k)\,n}$; 'size': by $n\sqrt{\min(n,k)}$; 'n'; `None`: 1
+    normalize:str|None='sqrt', # Divisor: 'sqrt', $\sqrt{\min(n,k)\,n}$; 'size', $n\sqrt{\min(n,k)}$; 'n'; or `None`, 1
 ) -> float: # In (0, 1] with 'sqrt'; higher is more confident and diverse
     """Sum of the singular values of the predictions
 

@@ -51,7 +51,7 @@ def label_free_names(
     source:Any=None, # Whether labelled samples are given
     heads:Iterable[TransformHead]=(), # As in `label_free_report`
     labels:bool=True, # Whether the images have labels
-    classifier:Any=None, # The model; of scikit-learn only metrics of probabilities are possible
+    classifier:Any=None, # The model; a scikit-learn classifier has only metrics of probabilities
 ) -> list[str]: # Names of the rows
     "Metrics that a report can have; raises `ValueError` if one that is asked for is unknown or cannot be computed"
     among,network = _of_outputs(),not is_classifier(classifier)
@@ -63,8 +63,8 @@ def label_free_names(
     for k in names:
         if one_of(k, 'metric', [*among, *_of_views, 'accuracy']) not in possible:
             raise ValueError(f'{k} cannot be computed: atc and doc need `source`, labelled samples; '
-                             'rotation_prediction and jigsaw_prediction a '
-                             'head from fit_head in `heads`; accuracy labels; mano and views of images a network')
+                             'rotation_prediction and jigsaw_prediction need a head from fit_head in `heads`; '
+                             'accuracy needs labels; mano and views of images need a network')
     return names
 
 def label_free_report(
@@ -330,8 +330,8 @@ def _column_labels(labels, names, classes):
     unique,codes = np.unique(y.astype(str), return_inverse=True)
     if y.dtype.kind in 'biuf' and not {*unique}<={*classes}: return y # `graded` checks them
     if not classes:
-        raise ValueError(f'the labels of `known` are names ({", ".join(unique[:3])}), those of the outputs are '
-                         'unknown; pass classes=[...], in their order')
+        raise ValueError(f'the labels of `known` are names ({", ".join(unique[:3])}), but the names of the outputs '
+                         'are unknown; pass classes=[...] in the order of the outputs')
     at = match_classes(unique, classes)
     if None in at:
         raise ValueError(f'the classes of `known` must be outputs of the model ({", ".join(classes[:5])}), got '

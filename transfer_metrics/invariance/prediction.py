@@ -26,7 +26,7 @@ class TransformHead:
     bias:np.ndarray # Shape `[v]`
     task:str # 'rotation' or 'jigsaw'
     views:list # View of each class: `None`, then functions from images to images
-    layer:str='' # Module whose input are the features; '': the layer that makes the logits
+    layer:str='' # Module whose input is the features; '': the layer that makes the logits
 
     def __post_init__(self):
         self.weight,self.bias,v = np.asarray(self.weight, float),np.asarray(self.bias, float),len(self.views)
@@ -55,8 +55,8 @@ def fit_head(
     task:str='rotation', # 'rotation' or 'jigsaw'
     grid:int=2, # Number of tiles along each side (jigsaw)
     permutations:str|int|Iterable[Iterable[int]]='all', # Besides the identity, as in `permutations` (jigsaw)
-    C:float=1., # Weight of the data against the penalty, as in scikit-learn
-    layer:str|None=None, # Module whose input are the features; `None`: the layer that makes the logits
+    C:float=1., # Weight of the data against the penalty, as in scikit-learn; for two classes half of its `C`
+    layer:str|None=None, # Module whose input is the features; `None`: the layer that makes the logits
     batch_size:int=256, # Images per forward pass
     device:Any=None, # Where the model runs; `None`: where it is
     seed:int=0, # Of the draw of permutations

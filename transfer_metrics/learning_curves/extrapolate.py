@@ -1,4 +1,4 @@
-"""A learning curve beyond its last point, with an interval that was measured on other curves
+"""A learning curve extended beyond its last point, with an interval that was calibrated on other curves
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/learning_curves/extrapolate.html.md"""
 
@@ -158,7 +158,7 @@ def samples_needed(
 ) -> pd.DataFrame: # Columns `name, target, value, lo, hi, note`, sizes; `inf` where the law or the end of its interval never gets there
     """The training size at which a curve reaches a performance
 
-    To 0.2 %. The law is followed to 1,000 times the largest measured size, its interval to 32 times. If the target is
+    Exact to 0.2 %. The law is followed to 1,000 times the largest size, its interval to 32 times. If the target is
     not even within the interval there, `lo` is this size. On 63 curves of new tasks, intervals at 0.9 contained the true
     size in 94 % of cases. Most had no upper end (82 %); of the others 79 % contained it.
 

@@ -105,5 +105,5 @@ def warn_non_monotone(
                 found.append(f'{name!r} from {L[0,k]:.4g} at n = {n[k]:g} to {L[0,j]:.4g} at n = {n[j]:g}')
                 break
     if found:
-        warnings.warn(f'non-monotone: the mean loss rises ({"; ".join(found[:3])}); sums over edges are then no bounds, and eSC is '
+        warnings.warn(f'non-monotone: the mean loss rises ({"; ".join(found[:3])}); right- and left-edge sums are then not bounds, and eSC is '
                       'the first crossing', stacklevel=stacklevel)

@@ -49,7 +49,7 @@ def mutual_information(
     n:float|None=None, # Training size, rounded up to a measured one; `None`: the largest
     unit:str='nats', # `'nats'` or `'bits'`
 ) -> float: # At most $H(Y)$, higher is better; negative if the probe does worse than without its input
-    """Lower bound $H(Y) - L(n)$ of the mutual information of representation and label
+    """Lower bound $H(Y) - L(n)$ on the mutual information between representation and label
 
     From [Whitney et al. 2020](https://arxiv.org/abs/2009.07368).
 

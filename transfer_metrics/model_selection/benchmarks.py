@@ -176,8 +176,8 @@ def judge(
     accuracy:Any=None, # As in `benchmark`
     *,
     statistics:Iterable[str]=statistics, # As in `of_draws`, or 'fidelity'; the weighted tau ranks by accuracy
-    against:str='', # Name of a score or baseline: differences to it
-    equal_size:bool=False, # Also compare only pairs of models of which one has at most 1.5 times the parameters
+    against:str='', # Name of a score or baseline: differences from it
+    equal_size:bool=False, # Also compare only pairs of models whose numbers of parameters differ by a factor of at most 1.5
     leave_out:int=0, # Also leave out this many models: 1,000 random choices, and the largest models
     coverage:float=.95, # Nominal coverage
     n_boot:int=2000, # Number of resamples
@@ -225,8 +225,8 @@ def against_static(
 ) -> pd.DataFrame: # Columns below
     """The best score of a benchmark against each order of `static`, which never looks at the data set
 
-    Columns: those of `judge` for the difference, `against`, the static order, and `verdict`: one of both is better if
-    both intervals exclude 0. As the score is the best of several, the intervals are wider, by Bonferroni's rule.
+    Columns: those of `judge` for the difference, `against`, the static order, and `verdict`: the better of the
+    two, if both intervals exclude 0. As the score is the best of several, the intervals are wider, by Bonferroni's rule.
 
     >>> against_static('tll', n_boot=200).set_index('against').verdict.to_dict()
     {'n_parameters': 'no significant difference', 'source_accuracy': 'no significant difference', 'elsewhere': 'no significant difference'}

@@ -142,7 +142,7 @@ def summary(
     elif by: put(f'{first} is first by {by}.')
     else:
         why = ('there are too few labels per class to compare held-out accuracies' if table.accuracy.notna().any()
-               else 'there are no held-out accuracies without features')
+               else 'linear_probe, which measures held-out accuracy, is not among the scores')
         put(f'{first} is first by the mean rank of {_join(voters)}, because {why}.' if voters
             else f'No model is first: {why}, and each score has a warning.')
     for k,what in dict(parameters='most parameters', source_accuracy='highest source accuracy').items():

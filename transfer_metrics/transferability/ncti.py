@@ -65,7 +65,7 @@ def ncti_seli(
     """
     return ncti_terms(features, labels)[0]
 
-@metric(unit='1', range=(0, 1), question='How certain is a discriminant analysis of the true classes?', **_facts)
+@metric(unit='1', range=(0, 1), question='How probable does a discriminant analysis find the true classes?', **_facts)
 def ncti_ncc(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable values, at least two classes, shape `[n]`
