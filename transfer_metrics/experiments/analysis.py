@@ -190,8 +190,11 @@ def plot_intervals(
     "Values with their intervals"
     ax = axes(ax)
     named = [k for k in (*_series,'score','given','statistic','level') if k in table and k!=x]
+    numeric = pd.api.types.is_numeric_dtype(table[x])
     for look,label,o in _named_series(table[table.value.notna()], *named):
+        if not numeric: look = look|dict(ls='') # categories
         ax.errorbar(o[x], o.value, [o.value-o.lo,o.hi-o.value], ms=5, capsize=3, lw=1, label=label, **look)
-        if label: ax.legend(frameon=False, fontsize=8)
+        if label: ax.legend(frameon=False, fontsize=8, title=', '.join(k for k in named if table[k].nunique()>1))
+    if numeric: ax.locator_params(axis='x', integer=True)
     ax.set(xlabel=x)
     return ax

@@ -19,7 +19,7 @@ def _confidence(p, score):
     return -torch.special.entr(p.double().sort(1).values).sum(1) # sorted: ties do not depend on the order of the classes
 
 @metric(unit='accuracy', range=(0, 1), source='[Garg et al. 2022](https://arxiv.org/abs/2201.04234)',
-    question='Which share of the samples is as confident as the correct ones were?',
+    question='Which share of the samples is more confident than a threshold that gives the known accuracy on labelled samples?',
     cost='one read of both matrices, and a sort',
     avoid='the shift changes what a confidence means, or few labelled samples are wrong')
 def atc(
