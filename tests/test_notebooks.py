@@ -1,7 +1,8 @@
 """Every notebook runs, and shows what it was committed with
 
 Each runs in a process of its own, forked from a server that has imported the heavy libraries. `PAGES=package` puts the installed
-package in place of the exported cells, and the notebook alone into an empty folder, as on Colab; slow cells run with `PAGES_SLOW=1`."""
+package in place of the exported cells, and the notebook alone into an empty folder, as on Colab; slow cells run with `PAGES_SLOW=1`,
+those that need data only if `TRANSFER_METRICS_DATA` names the folder."""
 import ast
 import gc
 import os
@@ -45,7 +46,8 @@ def execute(path):
     "The tested cells of a notebook with their outputs, and the traceback if one fails"
     gc.freeze()
     nb = read_nb(path)
-    tested = {c.id for c in nb_test_cells(path, [] if slow else cfg.tst_flags.split())}
+    runs_slow = slow and ('TRANSFER_METRICS_DATA' in os.environ or 'TRANSFER_METRICS_DATA' not in path.read_text('utf-8'))
+    tested = {c.id for c in nb_test_cells(path, [] if runs_slow else cfg.tst_flags.split())}
     cells = [c for c in nb.cells if c.id in tested]
     module = next((c.directives['default_exp'] for c in nb.cells if 'default_exp' in c.directives), None)
     for c in cells:

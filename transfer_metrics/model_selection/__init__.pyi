@@ -29,6 +29,7 @@ from .ranking import score_table as score_table
 from .ranking import summary as summary
 from .scoring import all_outputs as all_outputs
 from .scoring import applicable as applicable
+from .scoring import combine_scores as combine_scores
 from .scoring import default_metrics as default_metrics
 from .scoring import few_labels as few_labels
 from .scoring import named_models as named_models

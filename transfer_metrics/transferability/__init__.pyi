@@ -16,7 +16,6 @@ from .linear_probe import linear_probe as linear_probe
 from .linear_probe import probe_correct as probe_correct
 from .logme import logme as logme
 from .nce import nce as nce
-from .ncti import combine_scores as combine_scores
 from .ncti import ncti_ncc as ncti_ncc
 from .ncti import ncti_seli as ncti_seli
 from .ncti import ncti_terms as ncti_terms
