@@ -5,7 +5,7 @@ import pytest
 import transfer_metrics as tm
 from transfer_metrics.datasets.published import digits_curves
 from transfer_metrics.learning_curves.effective_data import effective_data, effective_data_table
-from transfer_metrics.learning_curves.extrapolate import farthest, plot_extrapolation, power_law
+from transfer_metrics.learning_curves.extrapolate import farthest, plot_extrapolation, power_law, probe_widening
 
 n = np.array([20,40,80,160,320,640])
 rng = np.random.default_rng(0)
@@ -32,10 +32,12 @@ def test_forms_of_a_curve():
     frame = pd.DataFrame([(s,m,losses[s,i]) for s in range(4) for i,m in enumerate(n)], columns=['seed','samples','val_loss'])
     for f,goal in (tm.extrapolate,3000),(tm.samples_needed,.14):
         one = f(curve, goal)
-        close(f(frame.sample(frac=1, random_state=0), goal), one)
+        np.testing.assert_allclose(f(frame.sample(frac=1, random_state=0), goal).value, one.value)
         close(f({'a': curve, 'b': curve}, goal).query('name=="b"'), one)
         single = f(tm.Curve(n, losses[2], direction='min', start='first'), goal)
         close(f(curve.each(), goal).iloc[[2]], single, rtol=1e-9)
+    half = [np.log(tm.extrapolate(o, 3000)[['lo','hi']].to_numpy()/tm.extrapolate(o, 3000).value[0]) for o in (frame,curve)]
+    np.testing.assert_allclose(half[0], probe_widening*half[1])
     accuracy = tm.Curve(n, 1-losses, start='first')
     found = tm.extrapolate(accuracy, 3000)
     np.testing.assert_allclose(1-found[['value','hi','lo']], tm.extrapolate(curve, 3000)[numbers], rtol=1e-9)

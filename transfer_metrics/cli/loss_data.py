@@ -75,7 +75,6 @@ def loss_data(report,
     if reach is not None:
         from transfer_metrics.learning_curves.extrapolate import needed_text, plot_extrapolation, samples_needed
         report.say(needed_text(samples_needed(df, loss=reach)))
-        if probe=='mlp': report.say('For MLP probes, intervals at 0.9 contained only 56 % of the later losses.')
         report.figure(lambda: plot_extrapolation(df, 8*df.samples.max()))
     report.figure(lambda: render_curve(df))
     for path,text in (curve,lambda: df.to_csv(index=False)),(latex,lambda: render_latex(found)):

@@ -30,6 +30,7 @@ from .extrapolate import log_line as log_line
 from .extrapolate import needed_text as needed_text
 from .extrapolate import plot_extrapolation as plot_extrapolation
 from .extrapolate import power_law as power_law
+from .extrapolate import probe_widening as probe_widening
 from .extrapolate import samples_needed as samples_needed
 from .jumpstart import asymptotic_advantage as asymptotic_advantage
 from .jumpstart import common_sizes as common_sizes
