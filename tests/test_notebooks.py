@@ -35,10 +35,9 @@ noise_re = re.compile(r' at 0x[0-9a-f]+|\bT_[0-9a-f]{5}') # memory addresses, id
 def imported(source, module):
     "An exported cell with its definitions imported from the package"
     body = ast.parse(source).body
-    names = [n.id if isinstance(n, ast.Name) else n.name for o in body
-             for n in (ast.walk(o) if isinstance(o, (ast.Assign,ast.AnnAssign)) else [o])
-             if isinstance(n, (ast.FunctionDef,ast.ClassDef)) or isinstance(n, ast.Name)
-             and isinstance(n.ctx, ast.Store)]
+    defined = [o.name for o in body if isinstance(o, (ast.FunctionDef,ast.ClassDef))]
+    targets = [t for o in body if isinstance(o, (ast.Assign,ast.AnnAssign)) for t in getattr(o, 'targets', [getattr(o, 'target', o)])]
+    names = defined+[n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     kept = [ast.unparse(o) for o in body if isinstance(o, (ast.Import,ast.ImportFrom))]
     return '\n'.join(kept+[f'from {module} import {k}' for k in names])
 
@@ -91,6 +90,7 @@ def test_notebook(name):
     committed = {c.id: c.outputs for c in read_nb(paths[name]).cells if c.cell_type=='code'}
     stale = []
     for i,source,outputs in cells:
+        if package and 'interactive' in source: continue # the file is not in the empty folder
         new,old = shown(outputs),shown(committed[i])
         if len(new)!=len(old) or not all(map(same, new, old)):
             stale.append(f'cell {i}\n{source}\ncommitted: {old}\nnow:       {new}')

@@ -209,7 +209,7 @@ def load_texts(
                 texts = dict.fromkeys(_checked_columns(names, path, text, label)[0], str)
                 table = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=[''], low_memory=False, **how)
     except (UnicodeDecodeError,pd.errors.ParserError,pd.errors.ParserWarning,pd.errors.EmptyDataError) as e:
-        raise ValueError(f'{path} must be a table of UTF-8 text, with texts that hold a comma in quotes: {e}') from None
+        raise ValueError(f'{path} must be a table of UTF-8 text, with quotes around texts that contain the separator: {e}') from None
     inputs,label = _checked_columns(table.columns, path, text, label)
     for k in inputs:
         if (gaps := table[k].isna()).any():
@@ -260,7 +260,7 @@ def _to_model(x, transform=None, text_transform=None):
     sizes = sorted({tuple(getattr(o, 'shape', ())) for o in x})
     if len(sizes)>1:
         raise ValueError(f'images of a batch must have one size, got {", ".join(map(str, sizes[:3]))}; give the '
-                         "model a `transform`, or a size by its name, 'module:function?size=224'")
+                         "model a `transform`, or a size in its name, 'module:function?size=224'")
     x = default_collate(list(x))
     return _to_model(x, transform) if isinstance(x, Tensor) and not (is_image and transform) else x
 

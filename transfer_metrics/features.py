@@ -103,7 +103,7 @@ def _chosen(parts, field, outputs):
     if not field and (len(made)==1 or len(tensors)==1): return [*made,*tensors][0]
     if not field and all(o.ndim>2 for o in tensors.values()) and 0 in tensors: return max(tensors)
     there = ', '.join(f'{k!r} {[*o.shape[1:]]}' for k,o in tensors.items())
-    raise ValueError(f'the model must return a tensor{f" {field!r}" if field else ", or one with a usual name"}, it '
+    raise ValueError(f'the model must return a tensor{f" {field!r}" if field else ", or several of which one is called logits or the like"}, it '
                      f'returns per sample {there}; '
                      "choose: forward=lambda model, batch: {'logits': ..., 'features': ...}")
 

@@ -30,7 +30,7 @@ from .arrays import one_of, whole
 
 # %% ../nbs/05_models.ipynb #ec5d996e
 def image_transform(
-    size:int, # Pixels of a side
+    size:int, # Side length in pixels
     *,
     mean:Sequence[float]=(), # Mean of each channel, in [0, 1]; empty: images stay in [0, 1]
     std:Sequence[float]=(), # Standard deviation of each channel
@@ -167,7 +167,7 @@ def _hugging_face(name, weights, pretrained):
     return model
 
 class Texts:
-    "Texts, or pairs of texts, as a batch of a Hugging Face model: padded, and cut to the longest input of the model"
+    "Texts, or pairs of texts, as a batch of a Hugging Face model: padded, and truncated to its longest input"
     def __init__(self,
         tokenizer:Any, # Tokenizer of the model
         model:nn.Module, # Model of Hugging Face
@@ -261,7 +261,7 @@ def load_models(
     names:str|Iterable[str], # Names, a list or separated by commas
     *,
     pretrained:bool=True, # As in `load`
-) -> dict[str,nn.Module]: # By short name; with the file of weights, or in full, if two would be the same
+) -> dict[str,nn.Module]: # By short name; if two would be the same, by short name and file of weights, or by full name
     """Models by name
 
     >>> list(load_models(['squeezenet1_1', 'torchvision:squeezenet1_0'], pretrained=False))

@@ -242,7 +242,7 @@ def outputs(
     batch_size:int=64, # Samples per batch; a loader uses its own size
     workers:int=0, # Processes that load and transform samples
     autocast:str|None=None, # 'bfloat16' or 'float16': run in mixed precision
-    shard:int|None=None, # Number of the part to run, of `of` consecutive parts of the data, from 0
+    shard:int|None=None, # Which of the `of` consecutive parts of the data to run, counted from 0
     of:int|None=None, # Number of parts
     progress:bool=True, # Show a progress bar
     desc:str='', # Name of the model, for the progress bar and tables

@@ -144,12 +144,12 @@ def warn_few_samples(
     k:float, # Number of features or of occupied source classes
     what:str='features', # What `k` counts
     advice:str='use knn or linear_probe, or more samples', # What to do instead
-    means:int=0, # Number of means that the score subtracts; each leaves one free sample less
+    means:int=0, # Number of means that the score subtracts; each uses up one degree of freedom
 ):
     "Warn if random labels would reach half of the maximum of a score"
     share = min(1., k/max(n-means, 1))
     if share>=.5:
-        warnings.warn(f'random labels reach about {100*share:.0f} % of the maximum of this score ({n:.0f} samples, '
+        warnings.warn(f'random labels reach about {100*share:.0f} % of the maximum of this score or more ({n:.0f} samples, '
                       f'{k:.0f} {what}); {advice}', ScoreWarning, stacklevel=3)
 
 # %% ../nbs/02_registry.ipynb #7f6645a5

@@ -426,7 +426,7 @@ class LinearFit:
     slope: Estimate # Accuracy per unit of score
     intercept: Estimate # Accuracy at score 0
     r2: Estimate # Share of the variance explained; NaN if the accuracies are all equal
-    rmse: float # Root mean square of the residuals, divided by `n`
+    rmse: float # Root mean square of the residuals; the sum of squares is divided by `n`, not `n-2`
     n: int # Number of models
 
     def predict(self,
@@ -467,7 +467,7 @@ def stability(
     seed:int=0, # Seed of the resamples
     interval:str='percentile', # As in `resample`
 ) -> Estimate: # In [-1/(s-1), 1]; 1 if all set-ups give the same ranking
-    "Mean Kendall tau-b of the rankings of two set-ups"
+    "Mean Kendall tau-b over all pairs of set-ups"
     v = as_tensor(scores_by_setup, 'scores_by_setup').double().cpu().numpy()
     if v.ndim!=2 or min(v.shape)<2:
         raise ValueError(f'`scores_by_setup` must be [set-ups, models] with two or more of each, got {v.shape}')

@@ -148,7 +148,7 @@ def key_of(
     (True, False)
     """
     h = hashlib.blake2b(digest_size=16)
-    _feed(h, (__version__.rpartition('.')[0],*parts))
+    _feed(h, (__version__,*parts))
     return h.hexdigest()
 
 # %% ../nbs/09_store.ipynb #d464eb2e

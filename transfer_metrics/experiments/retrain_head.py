@@ -64,7 +64,7 @@ def retrain_head(
     if len(classes)<2: raise ValueError(f'`labels` must have at least two classes, got {classes[0]!r} alone')
     truth = in_classes(test[1], classes.tolist(), len(t), 'test labels').to(x.device)
     mean,scale = standard_scale(x)
-    W,b = softmax_regression((x.double()-mean)*scale, y, len(classes), C=C, solver='lbfgs')
+    W,b = softmax_regression((x.double()-mean)*scale, y, len(classes), C=C)
     predicted = (((t.to(x.device).double()-mean)*scale)@W+b).argmax(1)
     accuracy = float((predicted==truth).double().mean())
     return Transferred(accuracy, seconds=time.perf_counter()-start, n=len(x), n_classes=len(classes))

@@ -22,6 +22,7 @@ import pandas as pd
 import torch
 from scipy.optimize import brentq
 from scipy.special import logit, ndtr, ndtri, softmax
+from scipy.stats import rankdata
 from tqdm.auto import tqdm
 from ..arrays import ArrayLike, as_probs, number, one_of, whole
 from ..data import Samples
@@ -184,14 +185,14 @@ class _Known:
             w = w*(rng.dirichlet(np.full(len(occur), rng.choice([.3,1,3.])))/counts)[codes]
         w = w*np.ones(len(self.labels))
         w /= w.sum()
-        n = min(int(np.clip(1/(w@w), 30, min(len(w), 400))), np.count_nonzero(w))
+        n = min(int(np.clip(round(1/(w@w), 6), 30, min(len(w), 400))), np.count_nonzero(w))
         return rng.choice(len(w), n, replace=False, p=w)
 
 # %% ../../nbs/invariance/13_predicted_accuracy.ipynb #889deb43
 def _shifted_tables(known, n_sets, seed):
     "Probabilities and labels of synthetic sets: class proportions, hard samples, noise, temperature, wrong labels"
     rng,(n,k) = np.random.default_rng(seed),known.probs.shape
-    z,ranks = np.log(known.probs.clip(1e-4)),known.probs.max(1).argsort().argsort()/n
+    z,ranks = np.log(known.probs.clip(1e-4)),rankdata(known.probs.max(1).round(4))/n # rounded: the same on every processor
     noise = .5*np.diff(np.sort(z, 1)[:,-2:]).mean()
     for _ in range(n_sets):
         hard,noisy,tempered,wrong = rng.random(4)<[.5,.5,.3,.5]
@@ -307,10 +308,12 @@ class PredictedAccuracy:
         lines += [f'  {k[:width]:{width}}  {100*o.accuracy:3.0f} %  [{100*o.lo:.0f}, {100*o.hi:.0f}]  {o.verdict}'
                   for k,o in zip(names[:most], self.table[:most].itertuples(), strict=True)]
         if most and len(names)>most: lines.append(f'  and {len(names)-most} more')
+        of_images = self.made_of=='the labelled images'
         return '\n'.join([*lines, textwrap.fill(
             f'The intervals rest on the errors in {self.n_sets} synthetic sets made from {self.made_of}. They cannot '
             'account for shifts that leave the predictions as confident as before, such as a new domain or new '
-            'classes. To be sure, label 50 of the new samples.', 79)])
+            'classes. '+'For images, pass the model and the images: without them the intervals are too narrow. '*(not of_images)+
+            'To be sure, label 50 of the new samples.', 79)])
 
 def _verdict(lo, hi, known):
     if hi-lo>.4: return 'uncertain: label some'

@@ -19,7 +19,7 @@ def _by_layer(scores, metric):
     "Layers x models, in the order of the rows"
     wide = score_table(scores)[metric]
     if not wide.index.str.contains('/').all():
-        raise ValueError('`scores` must have rows called `model/layer`, as of score_models(..., layer=[...])')
+        raise ValueError('`scores` must have rows called `model/layer`, as returned by score_models(..., layer=[...])')
     parts = pd.MultiIndex.from_tuples([tuple(k.rsplit('/', 1)) for k in wide.index])
     return wide.set_axis(parts).unstack(0, sort=False)
 

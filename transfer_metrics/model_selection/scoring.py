@@ -217,7 +217,7 @@ def _submit(executor, job):
         return failed
 
 def score_models(
-    # By name: `nn.Module`, `Outputs`, array of features, or path of saved outputs; or names as of `load`
+    # By name: `nn.Module`, `Outputs`, array of features, or path of saved outputs; or names for `load`
     models:Mapping[str,Any]|Iterable[str]|str,
     data:Any=None, # Labelled data as in `outputs`; for outputs and features, labels are enough; or a mapping of data by model
     metrics:Any=None, # Names, functions or `{name: metric}`; `None`: `default_metrics`, 'all': all that the model allows
@@ -268,7 +268,7 @@ def score_models(
 
 # %% ../../nbs/model_selection/01_scoring.ipynb #412ec061
 def combine_scores(
-    scores:pd.DataFrame, # As of `score_models`, of one data set
+    scores:pd.DataFrame, # Returned by `score_models`, for one data set
     weights:dict[str,float], # Weight of each score, by name; negative if lower is better
 ) -> pd.Series: # By model
     """Weighted sum of scores, each scaled to [0, 1] over the models

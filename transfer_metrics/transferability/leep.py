@@ -20,7 +20,7 @@ def joint_distribution(
     p:Tensor, # Source-class probabilities, shape `[n, c_s]`
     y:Tensor, # Codes of the target labels, shape `[n]`
     c:int, # Number of target classes
-) -> tuple[Tensor,float]: # $n\hat P(y, z)$, `[c, c_s]`; source classes in use, not counted (0) if `n > 2*c_s`
+) -> tuple[Tensor,float]: # $n\hat P(y, z)$, `[c, c_s]`; effective number of source classes, 0 if `n > 2*c_s`
     "Joint distribution of target label and source class"
     joint,squares = (p.new_zeros(k, p.shape[1], dtype=torch.float64) for k in (c,1))
     for s in chunks(p, 2**15): # small enough for the cache

@@ -98,7 +98,7 @@ def logme(
     if regression or getattr(labels, 'ndim', 1)==2 and labels.shape[1]>1:
         y = as_tensor(labels, 'labels').to(x.device)
         y = as_matrix(y[:,None] if y.ndim==1 else y, 'labels')
-        if len(y)!=len(x): raise ValueError(f'`labels` must be one row for each of the {len(x)} samples, got {len(y)}')
+        if len(y)!=len(x): raise ValueError(f'`labels` must have one row for each of the {len(x)} samples, got {len(y)}')
         if not regression and not ((y==0)|(y==1)).all():
             raise ValueError('`labels` with several columns must be zeros and ones; for numbers use regression=True')
         c = y.shape[1]

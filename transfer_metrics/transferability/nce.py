@@ -20,7 +20,7 @@ from .leep import joint_distribution
         cost='one pass over the predictions',
         avoid='there are fewer than two samples per source class in use')
 def nce(
-    predicted:ArrayLike, # Source labels, any hashable values, shape `[n]`; with `soft` probabilities, `[n, c_s]`
+    predicted:ArrayLike, # Source labels, any hashable values, shape `[n]`; if `soft`, class probabilities, `[n, c_s]`
     labels:ArrayLike, # Target labels, any hashable values, shape `[n]`
     *,
     soft:bool=False, # Whether `predicted` are probabilities

@@ -33,8 +33,8 @@ def parc(
 
     From [Bolya et al. 2021](https://arxiv.org/abs/2111.06977).
 
-    Raises `ValueError` if a feature is not finite, a label is missing, the lengths differ, all pairs are of one class or
-    of two classes, or all pairs are equally far apart.
+    Raises `ValueError` if a feature is not finite, a label is missing, the lengths differ, all pairs are of the same
+    class or all of different classes, or all pairs are equally far apart.
 
     >>> features, labels = [[1, 2, 3], [1, 3, 2], [3, 2, 1], [3, 1, 2]], ['cat', 'cat', 'dog', 'dog']
     >>> round(parc(features, labels), 2)
