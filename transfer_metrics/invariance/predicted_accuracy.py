@@ -229,7 +229,7 @@ class _Learned:
         self.known,sets = known,list(sets)
         found = np.array([[*known.estimates(p).values()] for p,_ in sets])
         E,estimated = _probits(found),np.median(found, 1)
-        self.mean,self.std,self.margin,self.ridge = E.mean(0),E.std(0)+1e-9,1.4 if of_images else 1.,None
+        self.mean,self.std,self.margin,self.ridge = E.mean(0),E.std(0)+1e-9,1.6 if of_images else 1.,None
         self.X,self.size = (E-self.mean)/self.std,np.median([len(y) for _,y in sets])
         true = np.array([_qualities(p, np.eye(p.shape[1])[y]) for p,y in sets])
         if of_images: # the accuracy of each set, estimated from the others
