@@ -135,7 +135,7 @@ def test_table_of_texts(tmp_path):
     with pytest.raises(ValueError, match='it has id, review; rename them'): load_texts(file)
     assert load_texts(file, text='review', label='')==(['a'],None)
     with pytest.raises(ValueError, match="did you mean 'review'"): load_texts(file, text='reviews')
-    for content,why in ('text,label\na,b,c\n', 'in quotes'), ('text,label\n,b\n', 'row 1 has no text'), ('',
+    for content,why in ('text,label\na,b,c\n', 'quotes around texts'), ('text,label\n,b\n', 'row 1 has no text'), ('',
         'table of UTF-8'):
         file.write_text(content)
         with pytest.raises(ValueError, match=why): load_texts(file)

@@ -67,7 +67,7 @@ def agreement_on_the_line(
     a,b = np.polyfit(x, z, 1)
     if method=='aline-s': return like(torch.from_numpy(ndtr(a*acc+b)), source_preds)
     pairs = (np.eye(m)[i]+np.eye(m)[j])/2 # mean over the two models of each pair
-    probits,_,rank,_ = np.linalg.lstsq(pairs, z+a*(pairs@acc-x))
+    probits,_,rank,_ = np.linalg.lstsq(pairs, z+a*(pairs@acc-x), rcond=None)
     if rank<m:
         k,n = pairs.sum(0).argmin(),2*pairs.sum(0).min()
         raise ValueError(f'`source_preds` have too few pairs with an agreement within `bounds`, model {k} has {n:.0f}; '
