@@ -248,6 +248,7 @@ def test_folder_of_hugging_face(tmp_path):
     processor = transformers.ViTImageProcessor(size=dict(height=32, width=32))
     for part in vit,processor: part.save_pretrained(tmp_path/'mae')
     model = load(f'hf:{tmp_path}/mae')
+    processor = transformers.AutoImageProcessor.from_pretrained(tmp_path/'mae') # of the kind that `load` takes
     x = processor(pictures(), return_tensors='pt')['pixel_values']
     with torch.no_grad(): hidden = model(x).last_hidden_state
     assert hidden.shape[1]==17 # all patches are looked at
