@@ -18,6 +18,7 @@ from importlib import import_module
 from inspect import Parameter, signature
 from pathlib import Path
 from pkgutil import iter_modules
+from textwrap import fill
 from typing import Annotated, Any, Optional
 import typer
 
@@ -101,7 +102,7 @@ def command(
             shown = set()
             def show(message, *args, **kw):
                 text = ' '.join(str(message).split())
-                if text not in shown: print(f'warning: {text}', file=sys.stderr)
+                if text not in shown: print(fill(f'warning: {text}', 79, subsequent_indent='  '), file=sys.stderr)
                 shown.add(text)
             try:
                 from transfer_metrics.cli.report import Report

@@ -71,7 +71,7 @@ def _curve(name, frame, decimal, n, perf, run, options):
     if len(sizes)<2: sizes = dict.fromkeys(perf)
     missing = [k for k in (n if None in sizes.values() or not sizes else None,run) if k and k not in frame]
     if missing or not sizes:
-        raise ValueError(f'no column {missing[0] if missing else "of the performance"!r} among '
+        raise ValueError(f'no column {repr(missing[0]) if missing else "of the performance"} among '
                          f'{", ".join(map(repr, frame))}; '
                          'name the columns of the sizes (n), the performance (perf), the runs (run) and the arms (by)')
     prefix = len(commonprefix([*map(str, perf)])) # the rest of a heading names a run
