@@ -87,6 +87,10 @@ def test_effective_data_of_many_curves():
 def test_plot(tmp_path):
     ax = plot_extrapolation({'a': curve, 'b': curve}, 4000)
     assert [t.get_text() for t in ax.get_legend().get_texts()]==['a','b'] and ax.get_xscale()=='log'
+    needed = tm.samples_needed(curve, loss=.14).value[0]
+    marked = plot_extrapolation(curve, level=.14).lines[-2:] # the size and the level
+    assert marked[0].get_xdata()[0]==needed and marked[1].get_ydata()[0]==.14
+    with pytest.raises(ValueError, match='`n` or `level`'): plot_extrapolation(curve)
 
 def test_reach_of_the_command(tmp_path, monkeypatch):
     from typer.testing import CliRunner

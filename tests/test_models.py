@@ -304,7 +304,7 @@ def test_folder_of_timm(tmp_path):
 def test_folder_of_sentence_transformers(tmp_path):
     st = pytest.importorskip('sentence_transformers')
     try: from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
-    except ImportError: from sentence_transformers.models import Normalize, Pooling, Transformer # before version 5.2
+    except ImportError: from sentence_transformers.models import Normalize, Pooling, Transformer # older versions
     saved(tmp_path/'bert')
     for own in dict(prompts=dict(q='the film '), default_prompt_name='q'),dict(truncate_dim=4),{}:
         model = st.SentenceTransformer(modules=[Transformer(str(tmp_path/'bert')), Pooling(16), Normalize()],

@@ -54,6 +54,5 @@ def curves(report,
         both = {'with transfer': pair[1], 'without transfer': pair[0]} # in the colours of both
         report.say(needed_text(samples_needed(both, reach, best=best)))
         report.say('The intervals of these sizes have a nominal coverage of 90 %.')
-        far = 8*max(c.n[-1] for c in pair)
-        report.figure(lambda: plot_extrapolation(both, far, best=best))
+        report.figure(lambda: plot_extrapolation(both, level=reach, best=best))
     report.figure(lambda: plot_transfer(found))

@@ -75,7 +75,7 @@ def loss_data(report,
     if reach is not None:
         from transfer_metrics.learning_curves.extrapolate import needed_text, plot_extrapolation, samples_needed
         report.say(needed_text(samples_needed(df, loss=reach)))
-        report.figure(lambda: plot_extrapolation(df, 8*df.samples.max()))
+        report.figure(lambda: plot_extrapolation(df, level=reach))
     report.figure(lambda: render_curve(df))
     for path,text in (curve,lambda: df.to_csv(index=False)),(latex,lambda: render_latex(found)):
         if not path: continue

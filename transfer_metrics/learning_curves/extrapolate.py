@@ -208,23 +208,32 @@ def needed_text(
 
 def plot_extrapolation(
     curve:Any, # As for `extrapolate`
-    n:float, # Training size to mark, the right end of the curves
+    n:float|None=None, # Training size to mark, the right end of the curves; `None`: the sizes that reach `level`
     *,
+    level:float|None=None, # Performance to mark
     coverage:float=.9, # Nominal coverage of the band
     best:float|None=None, # As for `extrapolate`
     ax:Any=None, # Axes; `None`: of a new figure
 ) -> Any: # The axes
-    "Plot measured curves, the average of the laws beyond them, and its band"
-    ax = axes(ax)
-    for i,(name,c,size,loss,top,sign,widening) in enumerate(_losses(curve, best)):
-        sizes = np.geomspace(size[-1], number(n, 'n', size[-1]), 60)
+    """Plot measured curves, the average of the laws beyond them, and its band
+
+    Raises `ValueError` as `extrapolate`, and unless `n` or `level` is given.
+    """
+    if n is None and level is None: raise ValueError('give `n` or `level`')
+    ax,curves = axes(ax),[*_losses(curve, best)]
+    last = max(size[-1] for _,_,size,*_ in curves)
+    marks = [n] if n is not None else [m for m in samples_needed(curve, level, best=best).value if m<=farthest*last]
+    end = n if n is not None else max([2*last,*marks] if marks else [8*last])
+    for i,(name,c,size,loss,top,sign,widening) in enumerate(curves):
+        sizes = np.geomspace(size[-1], number(end, 'n', size[-1]), 60)
         look = dict(color=palette[i%len(palette)])
         ax.plot(size, np.atleast_2d(c.perf)[:,c.n>0].T, 'o', **look)
         band,_ = _band(size, loss, sizes, coverage, widening)
         for k,(law,lo,hi) in enumerate((top+sign*band).swapaxes(0, 1)):
             ax.plot(sizes, law, '--', label=str(k) if c.many else name, **look)
             ax.fill_between(sizes, lo, hi, alpha=.2, lw=0, **look)
-    ax.axvline(n, color='.35', ls=':', lw=.9)
+    for m in marks: ax.axvline(m, color='.35', ls=':', lw=.9)
+    if level is not None: ax.axhline(level, color='.35', ls=':', lw=.9)
     ax.set(xscale='log', xlabel='training samples n', ylabel='performance')
     if ax.get_legend_handles_labels()[0]: ax.legend(frameon=False, fontsize=8)
     return ax
