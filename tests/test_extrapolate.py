@@ -3,7 +3,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import transfer_metrics as tm
-from transfer_metrics.datasets.published import digits_curves
 from transfer_metrics.learning_curves.effective_data import effective_data, effective_data_table
 from transfer_metrics.learning_curves.extrapolate import farthest, plot_extrapolation, power_law, probe_widening
 
@@ -25,7 +24,7 @@ def test_known_laws(floor, scale, rate):
     law = tm.Curve(n, loss, direction='min', start='first')
     value = tm.extrapolate(law, 5000).value[0]
     assert value==pytest.approx(far, rel=.03)
-    assert tm.samples_needed(law, loss=value).value[0]==pytest.approx(5000, rel=2e-3)
+    assert tm.samples_needed(law, value).value[0]==pytest.approx(5000, rel=2e-3)
 
 def test_forms_of_a_curve():
     "A frame in any order, an accuracy instead of an error, several by name, one of many: the same numbers"
@@ -53,7 +52,7 @@ def test_intervals():
     assert np.isfinite(few.value[0]) and np.isnan(few.lo[0]) and 'five sizes' in few.note[0]
 
 def test_results_that_are_sentences():
-    def note(target, c=curve): return tm.samples_needed(c, loss=target).note[0]
+    def note(target, c=curve): return tm.samples_needed(c, target).note[0]
     assert note(.05).startswith('never within these laws, which end at ') and note(.5)=='reached within the measured sizes'
     rising = tm.Curve(n, np.linspace(.4, .6, 6), direction='min', start='first')
     assert 'no improvement over the last three sizes' in note(.3, rising) and note(.3, rising).startswith('never')
@@ -65,9 +64,7 @@ def test_results_that_are_sentences():
     ('`n` must be at least 640', lambda: tm.extrapolate(curve, 100)),
     ('`best` must be better .* best=100', lambda: tm.extrapolate(tm.Curve(n, 100-30*losses.mean(0), start='first'), 900)),
     ('`coverage` must be a number in .0.5, 0.95.', lambda: tm.extrapolate(curve, 900, coverage=.99)),
-    ('give one of `performance` and `loss`', lambda: tm.samples_needed(curve)),
-    ('`loss` must be worse than `best`, 0, got -1', lambda: tm.samples_needed(curve, loss=-1)),
-    ('`loss` needs a curve whose lower values', lambda: tm.samples_needed(digits_curves()[0], loss=.1)),
+    ('`performance` must be worse than `best`, 0, got -1', lambda: tm.samples_needed(curve, -1)),
     ('`curve` must have the columns .*seed', lambda: tm.extrapolate(pd.DataFrame({'samples': [1]}), 9))])
 def test_refuses(text, f):
     with pytest.raises(ValueError, match=text): f()
@@ -82,12 +79,12 @@ def test_effective_data_of_many_curves():
                                  tm.Curve(n, .8*losses.mean(0), direction='min', start='first'))
     assert table.beyond.tolist()==[False]*5+[True] or table.beyond.tolist()==[False]*4+[True]*2
     last = table.iloc[-1]
-    assert last.value==tm.samples_needed(tm.Curve(n, losses.mean(0), direction='min', start='first'), loss=last.level).value[0]-640
+    assert last.value==tm.samples_needed(tm.Curve(n, losses.mean(0), direction='min', start='first'), last.level).value[0]-640
 
 def test_plot(tmp_path):
     ax = plot_extrapolation({'a': curve, 'b': curve}, 4000)
     assert [t.get_text() for t in ax.get_legend().get_texts()]==['a','b'] and ax.get_xscale()=='log'
-    needed = tm.samples_needed(curve, loss=.14).value[0]
+    needed = tm.samples_needed(curve, .14).value[0]
     marked = plot_extrapolation(curve, level=.14).lines[-2:] # the size and the level
     assert marked[0].get_xdata()[0]==needed and marked[1].get_ydata()[0]==.14
     with pytest.raises(ValueError, match='`n` or `level`'): plot_extrapolation(curve)

@@ -43,7 +43,7 @@ def test_models_are_left_as_they_were():
     busy = make().train()
     before,state = deepcopy(busy.state_dict()),torch.get_rng_state()
     head = fit_head(busy, x, progress=False)
-    label_free_report(busy, x, heads=head, progress=False)
+    label_free_report(busy, x, heads=[head], progress=False)
     assert ri(x, busy)==pytest.approx(ri(x), rel=1e-12)
     assert all(m.training for m in busy.modules()) and torch.equal(state, torch.get_rng_state())
     assert all(torch.equal(v, before[name]) for name,v in busy.state_dict().items())

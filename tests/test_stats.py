@@ -8,8 +8,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from transfer_metrics.stats import (
-    all_statistics, bootstrap_interval, estimate, kendall, linear_fit, pearson, recall_at_k, regret_at_k,
-    relative_top_k,
+    all_statistics, bootstrap_interval, estimate, kendall, pearson, recall_at_k, regret_at_k, relative_top_k,
     resample, spearman, stability, weighted_kendall)
 
 correlations = pearson,spearman,kendall,weighted_kendall
@@ -38,7 +37,7 @@ def test_any_input(pairs, random):
 
 def test_order_of_rows_and_kinds_of_array():
     mixed = frame.sample(frac=1, random_state=0)
-    for f in [partial(estimate, k, n_boot=500) for k in names]+[partial(linear_fit, n_boot=500)]:
+    for f in [partial(estimate, k, n_boot=500) for k in names]:
         e = f(frame.score, frame.accuracy)
         assert f(mixed.score, mixed.accuracy)==f(frame.score, mixed.accuracy)==e
         lists = frame.score.tolist(),torch.tensor(frame.accuracy.tolist(), dtype=torch.float64)
@@ -76,7 +75,7 @@ def test_intervals():
 
 def test_refuses():
     def refused(text): return pytest.raises(ValueError, match=text)
-    for f in (*correlations,*picks.values(),linear_fit):
+    for f in (*correlations,*picks.values()):
         with refused(r"\['model 0', 'x'\] in only one of them"): f(frame.score, frame.accuracy.rename({'model 0': 'x'}))
         with refused('one entry per model'): f([1,2,3], [1,2])
         with refused('at least two models'): f([1], [1])

@@ -67,8 +67,8 @@ def parse_name(
     if not library and not re.fullmatch(r'[A-Za-z_][\w.]*:[A-Za-z_]\w*', rest):
         one_of(prefix, 'library of the model', libraries)
     if library and find_spec(libraries[library]) is None:
-        extra = library.replace('hf', 'transformers').replace('_', '-')
-        raise ValueError(f'{name} needs {libraries[library]}: pip install "transfer-metrics[{extra}]"')
+        package = {'hf': 'transformers', 'open_clip': 'open_clip_torch'}.get(library, library)
+        raise ValueError(f'{name} needs {libraries[library]}: pip install {package}')
     options:dict[str,Any] = {}
     for k,_,v in (o.partition('=') for o in query.split('&') if o):
         one_of(k, 'option of the model', ('size','mean','std'))

@@ -179,7 +179,7 @@ def as_metric(
     metric:str|Callable, # Metric, by name or as a function
     **options:Any, # Options of the metric, data that do not come in batches, and options of `torchmetrics.Metric`
 ) -> Any: # `torchmetrics.Metric`, called with batches
-    """A metric as a `torchmetrics.Metric`; needs `pip install transfer-metrics[torchmetrics]`
+    """A metric as a `torchmetrics.Metric`; needs `pip install torchmetrics`
 
     Raises `ValueError` if there is no such metric or option, or if the metric is computed from learning curves.
 
@@ -195,5 +195,5 @@ def as_metric(
     state = State(metric, **options)
     try: cls = _torch_class(state.metric, state.args, state.linear)
     except ImportError:
-        raise ImportError('`as_metric` needs torchmetrics: pip install transfer-metrics[torchmetrics]') from None
+        raise ImportError('`as_metric` needs torchmetrics: pip install torchmetrics') from None
     return cls(state.options, **kwargs)

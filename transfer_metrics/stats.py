@@ -8,7 +8,7 @@ Docs: https://transfer-metrics.github.io/transfer-metrics/stats.html.md"""
 __all__ = ['Estimate', 'accuracy_interval', 't_interval', 'jackknife_error', 'from_resamples', 'drawn_rows', 'resample',
            'aligned', 'canonical', 'bootstrap_interval', 'row_pearson', 'row_spearman', 'row_kendall', 'of_draws',
            'estimate', 'all_statistics', 'pearson', 'spearman', 'kendall', 'weighted_kendall', 'regret_at_k',
-           'relative_top_k', 'recall_at_k', 'LinearFit', 'linear_fit', 'stability']
+           'relative_top_k', 'recall_at_k', 'stability']
 
 # %% ../nbs/10_stats.ipynb #a7d96b3e
 import math
@@ -210,12 +210,11 @@ def row_pearson(
     y:np.ndarray, # The same shape
 ) -> np.ndarray: # Shape `[...]`, in [-1, 1]; NaN where a row is constant or not finite
     "Pearson's correlation of each row of `x` with the same row of `y`"
-    def unit(v):
+    def centred(v):
         v = v-v[...,:1] # a constant row becomes exactly 0
-        v = v-v.mean(-1, keepdims=True)
-        return v/np.abs(v).max(-1, keepdims=True)
+        return v-v.mean(-1, keepdims=True)
     with np.errstate(all='ignore'):
-        a,b = unit(x),unit(y)
+        a,b = centred(x),centred(y)
         return np.clip((a*b).sum(-1)/np.sqrt((a*a).sum(-1)*(b*b).sum(-1)), -1, 1)
 
 def row_spearman(
@@ -418,45 +417,6 @@ def recall_at_k(
 ) -> float: # In [0, 1]; higher is better
     "Share of the `k` models with the best scores that are at least as accurate as the `k`-th best"
     return _point(f'recall@{k}', scores, accuracy)
-
-# %% ../nbs/10_stats.ipynb #14d2f7da
-@dataclass(frozen=True)
-class LinearFit:
-    "Least-squares line of accuracies on scores, with bootstrap intervals over models"
-    slope: Estimate # Accuracy per unit of score
-    intercept: Estimate # Accuracy at score 0
-    r2: Estimate # Share of the variance explained; NaN if the accuracies are all equal
-    rmse: float # Root mean square of the residuals; the sum of squares is divided by `n`, not `n-2`
-    n: int # Number of models
-
-    def predict(self,
-        x:ArrayLike, # Scores, any shape
-    ) -> ArrayLike: # Accuracies, the type of array of `x`
-        "Accuracies on the line"
-        return self.intercept.value+self.slope.value*(np.asarray(x, float) if isinstance(x, (list,tuple)) else x)
-
-def linear_fit(
-    x:ArrayLike, # One score per model, finite and not all equal, shape `[m]`
-    y:ArrayLike, # One accuracy per model, finite, shape `[m]`
-    *,
-    n_boot:int|None=None, # As in `resample`
-    coverage:float=.95, # Nominal coverage of the intervals
-    seed:int=0, # Seed of the resamples
-    interval:str='expanded', # As in `resample`
-) -> LinearFit: # Slope, intercept and $R^2$ with intervals
-    "Least-squares line through (score, accuracy)"
-    x,y = _model_numbers(x=x, y=y)
-    if (x==x[0]).all(): raise ValueError(f'`x` must be different scores, got {x[0]:g} for all {len(x)} models')
-    def at(counts):
-        rows = drawn_rows(counts)
-        u,v = x[rows],y[rows]
-        a = u-u[:,:1] # a constant draw becomes exactly 0
-        a = a-a.mean(1, keepdims=True)
-        with np.errstate(invalid='ignore'): slope = (a*(v-v[:,:1])).sum(1)/(a*a).sum(1)
-        return dict(slope=slope, intercept=v.mean(1)-slope*u.mean(1), r2=row_pearson(u, v)**2)
-    line = resample(at, len(x), n_boot=n_boot, coverage=coverage, seed=seed, interval=interval)
-    residuals = y-line['intercept'].value-line['slope'].value*x
-    return LinearFit(**line, rmse=math.sqrt(np.mean(residuals**2)), n=len(x))
 
 # %% ../nbs/10_stats.ipynb #79cfebde
 def stability(

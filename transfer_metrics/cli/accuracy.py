@@ -26,14 +26,14 @@ def accuracy(report,
     new_outputs:Annotated[Optional[str], option('Probabilities of samples without labels, separated by commas',
                                                 'Samples')]=None,
     classes:Annotated[Optional[str], option('Names of the classes in the order of the outputs', 'Samples')]=None,
-    coverage:Annotated[float, option('Nominal coverage of the intervals', 'Reading', show_default=True)]=.9,
+    coverage:Annotated[float, option('Nominal coverage of the intervals', 'Reading')]=.9,
     n_sets:Annotated[Optional[int], option('Number of shifted sets made from the labelled samples', 'Reading', min=20)]=None,
-    limit:Annotated[int, option('Use at most this many labelled samples', 'Samples', min=1, show_default=True)]=2000,
+    limit:Annotated[int, option('Use at most this many labelled samples', 'Samples', min=1)]=2000,
     device:Device=None, batch_size:BatchSize=256, seed:Seed=0):
     "Accuracy on unlabelled samples, with an interval. Without samples: digits in fog."
     from pathlib import Path
-    from transfer_metrics.cli.rank import model_names
     from transfer_metrics.invariance.predicted_accuracy import plot_predicted_accuracy, predicted_accuracy, read_probs
+    from transfer_metrics.model_selection.scoring import named_models
     options = dict(coverage=coverage, limit=limit, seed=seed, batch_size=batch_size, device=device,
                    progress=report.progress)
     if n_sets: options['n_sets'] = n_sets
@@ -44,7 +44,7 @@ def accuracy(report,
         found = predicted_accuracy(Path(known_outputs).stem, labelled, sets, **options)
     elif models or known or new:
         if not (models and known and new): raise ValueError('--models, --known and --new go together')
-        found = predicted_accuracy(model_names(models), known, {Path(k).name: k for k in names(new)},
+        found = predicted_accuracy(named_models(models), known, {Path(k).name: k for k in names(new)},
                                    classes=names(classes), **options)
     else:
         from transfer_metrics.datasets.digits import digits_task, digits_zoo
@@ -54,7 +54,7 @@ def accuracy(report,
         fog = corrupted_domain(Domain(['digits'], lambda _: (task.x_test,task.y_test)), names=['fog'], seed=seed)
         found = predicted_accuracy(digits_zoo(['digits'], progress=False), (task.x,task.y),
                                    {o.name: o.images.float() for o in fog}, **options)
-    report.results(found.estimates)
+    report.results = found.estimates
     report.table(f'Estimated accuracy, {100*coverage:g} % interval',
                  found.table.drop(columns=['model'] if found.table.model.nunique()<2 else []).set_index('data'),
                  digits=2)

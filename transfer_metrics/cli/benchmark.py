@@ -26,14 +26,14 @@ def benchmark(report,
     static:Annotated[bool, option('Compare the best score with orders that never look at the data set', 'Tests')]=False,
     equal_size:Annotated[bool, option('Compare only models of equal size', 'Tests')]=False,
     leave_out:Annotated[int, option('Leave out this many models, at random and the largest', 'Tests', min=0)]=0,
-    n_boot:Annotated[int, option('Bootstrap resamples; 0: no intervals', 'Reading', min=0, show_default=True)]=2000,
+    n_boot:Annotated[int, option('Bootstrap resamples; 0: no intervals', 'Reading', min=0)]=2000,
     seed:Seed=0):
     "How well scores and baselines choose among models, and whether a score beats the size of the models."
-    import matplotlib.pyplot as plt
     from transfer_metrics.model_selection.benchmarks import against_static, benchmark, judge, per_data_set
+    from transfer_metrics.plots import axes
     bench,run = benchmark(name, accuracy),dict(n_boot=n_boot, seed=seed)
     found = judge(bench, against=against or '', equal_size=equal_size, leave_out=leave_out, **run)
-    report.results(found)
+    report.results = found
     def text(value, lo, hi, digits=2): return f'{value:.{digits}f}'+(f' [{lo:.{digits}f}, {hi:.{digits}f}]' if lo==lo else '')
     shown = found.assign(text=[text(r.value, r.lo, r.hi, 3 if r.statistic=='regret' else 2) for r in found.itertuples()])
     for hub,rows in shown[shown.statistic.isin(['weighted_kendall','regret','fidelity'])].groupby('hub', sort=False):
@@ -52,9 +52,9 @@ def benchmark(report,
                'accuracy that the differences in score explain. The baseline elsewhere is the mean rank on the other data sets.')
     def draw():
         values = per_data_set(bench)
-        fig,ax = plt.subplots(figsize=(5.6,.35*len(values)+1), constrained_layout=True)
+        ax = axes(figsize=(5.6,.35*len(values)+1))
         for i,row in enumerate(values.to_numpy()): ax.plot(row, [i]*len(row), 'o', ms=4, alpha=.6)
         ax.set_yticks(range(len(values)), values.index)
         ax.set_xlabel('weighted tau on each data set')
-        return fig
+        return ax
     report.figure(draw)

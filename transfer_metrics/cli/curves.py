@@ -20,18 +20,16 @@ def curves(report,
     base:Annotated[Optional[str],
                    typer.Argument(help='Table without transfer, or with both: .csv, .tsv, .parquet, .xlsx')]=None,
     transfer:Annotated[Optional[str], typer.Argument(help='Table with transfer')]=None,
-    n:Annotated[str, option('Column of training sizes', 'Columns', show_default=True)]='n',
-    perf:Annotated[str, option('Column of performance; two columns or patterns, without and with transfer', 'Columns',
-                               show_default=True)]='perf',
+    n:Annotated[str, option('Column of training sizes', 'Columns')]='n',
+    perf:Annotated[str, option('Column of performance; two columns or patterns, without and with transfer', 'Columns')]='perf',
     run:Annotated[Optional[str], option('Column that names the runs', 'Columns')]=None,
     by:Annotated[Optional[str], option('Column that distinguishes training without transfer from training with it',
                                        'Columns')]=None,
     keep:Annotated[Optional[str], option('Two values of --by: WITHOUT,WITH', 'Columns')]=None,
-    direction:Annotated[str, option('max: higher is better; min: lower is better, as for losses', 'Reading',
-                                    show_default=True)]='max',
-    start:Annotated[str, option('Size at which the first level counts as reached: zero, or first (the smallest size)', 'Reading', show_default=True)]='zero',
-    n_boot:Annotated[int, option('Number of bootstrap resamples', 'Reading', min=0, show_default=True)]=10_000,
-    coverage:Annotated[float, option('Nominal coverage of the intervals', 'Reading', show_default=True)]=.95,
+    direction:Annotated[str, option('max: higher is better; min: lower is better, as for losses', 'Reading')]='max',
+    start:Annotated[str, option('Size at which the first level counts as reached: zero, or first (the smallest size)', 'Reading')]='zero',
+    n_boot:Annotated[int, option('Number of bootstrap resamples', 'Reading', min=0)]=10_000,
+    coverage:Annotated[float, option('Nominal coverage of the intervals', 'Reading')]=.95,
     reach:Annotated[Optional[float], option('Performance to reach: how many samples does it take, beyond the curves if need be? 90 % interval',
                                             'Reading')]=None,
     best:Annotated[Optional[float], option('Best possible performance, for --reach; 1, or 0 if lower is better', 'Reading')]=None,
@@ -46,7 +44,7 @@ def curves(report,
                            direction=direction, start=start)
     found = compare_curves(*pair, coverage=coverage, n_boot=n_boot, seed=seed, progress=report.progress)
     table = found.table.set_index('metric')
-    report.results(found.table)
+    report.results = found.table
     report.table('Effect of transfer', table[['value','lo','hi','unit']])
     report.say(found.summary(), 'bold')
     if reach is not None:

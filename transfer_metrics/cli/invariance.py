@@ -29,12 +29,11 @@ def invariance(report,
     train:Annotated[Optional[str], option('Training images, for rotation_prediction and jigsaw_prediction',
                                           'Image sets')]=None,
     size:Annotated[Optional[int], option('Resize and crop images to this size', 'Image sets', min=1)]=None,
-    limit:Annotated[int, option('Use at most this many images per set', 'Image sets', min=1, show_default=True)]=500,
-    interior:Annotated[int, option('Number of interior sets', 'Image sets', min=3, show_default=True)]=60,
+    limit:Annotated[int, option('Use at most this many images per set', 'Image sets', min=1)]=500,
+    interior:Annotated[int, option('Number of interior sets', 'Image sets', min=3)]=60,
     metrics:Annotated[Optional[str], option('Metrics, separated by commas; all by default', 'Metrics')]=None,
-    permutations:Annotated[str, option('For jigsaw_invariance: all, three_swaps, or a number', 'Metrics',
-                                       show_default=True)]='three_swaps',
-    n_boot:Annotated[int, option('Resamples of the sets, for intervals', 'Metrics', min=0, show_default=True)]=2000,
+    permutations:Annotated[str, option('For jigsaw_invariance: all, three_swaps, or a number', 'Metrics')]='three_swaps',
+    n_boot:Annotated[int, option('Resamples of the sets, for intervals', 'Metrics', min=0)]=2000,
     config:Annotated[Optional[Path], option('JSON file to read all options from', 'Running', dir_okay=False)]=None,
     store:Annotated[Optional[Path], option('Keep results in this file; a killed run resumes from it', 'Running')]=None,
     recalculate_results:Annotated[bool, option('Compute the results in --store again', 'Running',
@@ -43,21 +42,22 @@ def invariance(report,
     "Lines from label-free metrics to accuracy, over many image sets. Without images: networks trained on digits."
     if config:
         given = json.loads(config.read_text('utf-8'))
-        unknown = given.keys()-{k for k in invariance.__annotations__}
+        unknown = given.keys()-invariance.__annotations__
         if unknown: raise ValueError(f'{config} has unknown options: {", ".join(sorted(unknown))}')
+        report.settings = given
         return invariance(report, **given)
     import pandas as pd
-    from transfer_metrics.cli.rank import model_names
     from transfer_metrics.invariance.accuracy_fit import AccuracyFit, fit_scores, plot_fit
     from transfer_metrics.invariance.evaluation import digits_domains, evaluate
     from transfer_metrics.invariance.image_sets import exterior_domain, image_set, interior_domain
     from transfer_metrics.invariance.prediction import fit_head
+    from transfer_metrics.model_selection.scoring import named_models
     from transfer_metrics.models import load
     which = int(permutations) if str(permutations).isdigit() else permutations
     options = dict(limit=limit, seed=seed)
     if models or images:
         if not (models and images): raise ValueError('--models and --images go together')
-        networks = {k: load(o) for k,o in model_names(models).items()}
+        networks = {k: load(o) for k,o in named_models(models).items()}
         base = exterior_domain(images, size=size, **options)[0]
         if base.labels is None: raise ValueError(f'{images} must have labels')
         inside = interior_domain(base.images, interior, seed=seed, labels=base.labels)
@@ -73,7 +73,7 @@ def invariance(report,
     found = evaluate(networks, inside+outside, source=labelled, heads=heads, metrics=wanted or None, store=store,
                      resume=not recalculate_results,
                      batch_size=batch_size, device=device, progress=report.progress, permutations=which, seed=seed)
-    report.results(found)
+    report.results = found
     if 'average_confidence' in {*found.metric}: found = found[found.metric!='doc'] # differs by a constant: the same line
     scores = fit_scores(found, inside.names, n_boot=n_boot)
     scores['text'] = [f'{o.value:.2f}'+f' [{o.lo:.2f}, {o.hi:.2f}]'*(o.lo==o.lo) for o in scores.itertuples()]

@@ -16,26 +16,25 @@ from .rank import read_models, read_samples
 
 # %% ../../nbs/cli/05_loss_data.ipynb #093c6a3f
 @command('loss-data', 'loss-data --models resnet18,mobilenet_v3_small --images photos',
-         'loss-data --features resnet=r.npy,vit=v.npy --labels y.csv --store losses.jsonl', name='loss-data')
+         'loss-data --features resnet=r.npy,vit=v.npy --labels y.csv --store losses.jsonl')
 def loss_data(report,
     models:Models=None, layer:Layer=None, pooling:Pooling=None,
     images:Images=None, texts:Texts=None, columns:Columns=None, limit:Limit=0,
     outputs:Outputs=None, features:Features=None, labels:Labels=None,
-    probe:Annotated[str, option('mlp or linear', 'Probe', show_default=True)]='mlp',
+    probe:Annotated[str, option('mlp or linear', 'Probe')]='mlp',
     hidden:Annotated[Optional[str], option('Widths of the hidden layers of the MLP. Default: 128; in the example 64',
                                            'Probe')]=None,
     train_steps:Annotated[Optional[int], option('Batches that each network learns from. Default: 1000; in the example '
                                                 '300', 'Probe', min=1)]=None,
-    lr:Annotated[float, option('Learning rate of Adam', 'Probe', show_default=True)]=1e-3,
-    n_points:Annotated[int, option('Number of training sizes', 'Sizes', min=1, show_default=True)]=10,
+    lr:Annotated[float, option('Learning rate of Adam', 'Probe')]=1e-3,
+    n_points:Annotated[int, option('Number of training sizes', 'Sizes', min=1)]=10,
     points:Annotated[Optional[str], option('Training sizes instead: N,N,...', 'Sizes')]=None,
-    n_seeds:Annotated[int, option('Networks per size', 'Sizes', min=1, show_default=True)]=5,
-    epsilons:Annotated[str, option('Losses to reach, in nats', 'Reading', show_default=True)]='1,0.5,0.1',
+    n_seeds:Annotated[int, option('Networks per size', 'Sizes', min=1)]=5,
+    epsilons:Annotated[str, option('Losses to reach, in nats', 'Reading')]='1,0.5,0.1',
     reach:Annotated[Optional[float], option('Loss to reach, in nats: how many samples does it take, beyond the curves if need be?',
                                             'Reading')]=None,
     ns:Annotated[Optional[str], option('Training sizes to report: N,N,... Default: the largest', 'Reading')]=None,
-    edge:Annotated[str, option('Loss between two measured sizes, for MDL and SDL: right, left or loglog', 'Reading',
-                               show_default=True)]='right',
+    edge:Annotated[str, option('Loss between two measured sizes, for MDL and SDL: right, left or loglog', 'Reading')]='right',
     curve:Annotated[Optional[Path], option('Write the loss-data curves as CSV', 'Results')]=None,
     latex:Annotated[Optional[Path], option('Write the table in LaTeX', 'Results')]=None,
     device:Device=None, batch_size:BatchSize=256,
@@ -47,15 +46,13 @@ def loss_data(report,
     from transfer_metrics.loss_data.metrics import compute_metrics, metrics_table, summary
     from transfer_metrics.loss_data.render import render_curve, render_latex
     from transfer_metrics.model_selection.scoring import all_outputs
-    from transfer_metrics.store import atomic
     own = any((models,outputs,features,images,texts))
     hidden,train_steps = hidden or ('128' if own else '64'),train_steps or (1000 if own else 300)
     if own:
         given,data = read_models(models=models, outputs=outputs, features=features, probs=None, labels=labels,
                                  images=images, texts=texts)
         if models: data = read_samples(images, texts, columns, limit, seed)
-        options = {k: v for k,v in dict(layer=layer, pooling=pooling, device=device).items() if v is not None}
-        outs = all_outputs(given, data, progress=report.progress, **options)
+        outs = all_outputs(given, data, progress=report.progress, layer=layer, pooling=pooling, device=device)
     else:
         from transfer_metrics.datasets.digits import digits_loaders, digits_zoo
         outs = all_outputs(digits_zoo(['digits','low','untrained'], progress=report.progress), digits_loaders()[0],
@@ -68,16 +65,14 @@ def loss_data(report,
                    batch_size=batch_size, device=device, store=store, seed=seed, progress=report.progress)
     df = loss_data_curve(*data, n_points=n_points, points=numbers(points, int, '--points'), n_seeds=n_seeds, **options)
     found = compute_metrics(df, ns=at, epsilons=targets, edge=edge, n_classes=len(set(y.tolist())))
-    report.results(found)
+    report.results = found
     report.table('Loss-data metrics', metrics_table(found))
     report.say(summary(df, epsilons=targets, held_out=len(y)-len(split_rows(y, seed=seed)[0]),
                        longer=trained_longer(df, *data, **options)), 'bold')
     if reach is not None:
         from transfer_metrics.learning_curves.extrapolate import needed_text, plot_extrapolation, samples_needed
-        report.say(needed_text(samples_needed(df, loss=reach)))
+        report.say(needed_text(samples_needed(df, reach)))
         report.figure(lambda: plot_extrapolation(df, level=reach))
     report.figure(lambda: render_curve(df))
-    for path,text in (curve,lambda: df.to_csv(index=False)),(latex,lambda: render_latex(found)):
-        if not path: continue
-        with atomic(path) as p: Path(p).write_text(text(), encoding='utf-8')
-        report.console.print(f'wrote {path}', style='dim', markup=False)
+    if curve: report.save(curve, df.to_csv(index=False))
+    if latex: report.save(latex, render_latex(found))

@@ -10,8 +10,8 @@ __all__ = ['Report']
 # %% ../../nbs/cli/02_report.ipynb #86b62479
 import base64
 import io
-import json
 from collections.abc import Callable
+from json import dumps, loads
 from pathlib import Path
 from typing import Any
 import pandas as pd
@@ -48,8 +48,9 @@ class Report:
     ):
         from rich.console import Console
         self.title,self.progress,self.console = title,progress,Console(highlight=False, soft_wrap=False)
-        self.settings = {k: str(v) for k,v in settings.items() if v not in (None,False,'',0)}
-        self.summary,self.tables,self.frame,self.figures = [],[],None,[]
+        self.settings = {k: str(v) for k,v in settings.items() if v not in (None,False,'')} # nor 0
+        self.summary,self.tables,self.figures = [],[],[]
+        self.results = pd.DataFrame() # all results as one table, for `--csv` and `--json`
 
     def say(self,
         text:str, # One or several lines
@@ -90,12 +91,6 @@ class Report:
             title = ''
         self.console.print()
 
-    def results(self,
-        frame:pd.DataFrame, # The results as one table
-    ):
-        "The table for `--csv`"
-        self.frame = frame
-
     def figure(self,
         draw:Callable, # Function without arguments that returns a matplotlib figure or axes; called only if needed
     ):
@@ -109,32 +104,32 @@ class Report:
         report:Path|None=None, # Everything, as an HTML page
     ):
         "Write the requested files"
-        frames = dict(self.tables) if self.frame is None else {'results': self.frame}
         figures = [getattr(f, 'figure', f) for f in (draw() for draw in self.figures)] if plot or report else []
-        if plot and not figures: raise ValueError('there is no figure for --plot')
-        if csv: self._save(csv, next(iter(frames.values())).to_csv(index=self.frame is None))
-        if json: self._save(json, _as_json(self.title, self.settings, self.summary, frames))
-        if plot:
-            with atomic(plot) as path: figures[0].savefig(path, dpi=150, format=plot.suffix.lstrip('.') or 'png')
-        if report: self._save(report, self._html(figures))
-        for path in filter(None, (csv,json,plot,report)): self.console.print(f'wrote {path}', style='dim', markup=False)
+        if csv: self.save(csv, self.results.to_csv(index=False))
+        if json:
+            tables = dict(results=loads(self.results.to_json(orient='records'))) # NaN becomes null
+            self.save(json, dumps(dict(command=self.title, version=__version__, settings=self.settings,
+                                       summary=self.summary, tables=tables), indent=1, ensure_ascii=False))
+        if plot: self.save(plot, _image(figures[0], plot.suffix.lstrip('.') or 'png'))
+        if report: self.save(report, self._html(figures))
 
-    def _save(self, path, text):
-        with atomic(path) as p: Path(p).write_text(text, encoding='utf-8')
+    def save(self,
+        path:Path, # File, replaced if it exists
+        content:str|bytes, # Text, or an image
+    ):
+        "Write a file and print its name"
+        with atomic(path) as p: p.write_bytes(content if isinstance(content, bytes) else content.encode())
+        self.console.print(f'wrote {path}', style='dim', markup=False)
 
     def _html(self, figures):
         from jinja2 import Environment
-        def png(figure):
-            b = io.BytesIO()
-            figure.savefig(b, dpi=150, format='png')
-            return base64.b64encode(b.getvalue()).decode()
         tables = [(title, f.to_html(border=0, float_format='{:.3f}'.format, na_rep='')) for title,f in self.tables]
+        images = [base64.b64encode(_image(f, 'png')).decode() for f in figures]
         return Environment(autoescape=True).from_string(_page).render(
-            title=self.title, summary=self.summary, tables=tables, figures=map(png, figures), settings=self.settings,
+            title=self.title, summary=self.summary, tables=tables, figures=images, settings=self.settings,
             version=__version__)
 
-def _as_json(title, settings, summary, frames):
-    tables = {k: json.loads((f.reset_index() if f.index.name else f).to_json(orient='records'))
-              for k,f in frames.items()}
-    return json.dumps(dict(command=title, version=__version__, settings=settings, summary=summary, tables=tables),
-                      indent=1, ensure_ascii=False)
+def _image(figure, kind):
+    b = io.BytesIO()
+    figure.savefig(b, dpi=150, format=kind)
+    return b.getvalue()

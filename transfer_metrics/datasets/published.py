@@ -101,7 +101,8 @@ def digits_curves(
     from transfer_metrics.learning_curves.curve import Curve
     one_of(which, 'which', ('noisy','disjoint'))
     with (_folder/f'digits_{which}.csv').open() as f: df = pd.read_csv(f)
-    return Curve.from_frame(df[df.task=='base']),Curve.from_frame(df[df.task=='transfer'])
+    base,transfer = (df[df.task==k] for k in ('base','transfer'))
+    return Curve(base.n, base.perf, run=base.run),Curve(transfer.n, transfer.perf, run=transfer.run)
 
 def cifar10_shifts() -> pd.DataFrame: # Columns of all results, `compression` and `draw` (which of the images)
     "Accuracy and label-free metrics of four ResNets on changed versions of 761 test images of CIFAR-10"

@@ -125,13 +125,14 @@ def selection(
     **options:Any, # Of `judge`: `statistics`, `against`, `coverage`, `n_boot` (2,000), `seed`
 ) -> pd.DataFrame: # As from `judge`; its data sets are the tasks
     "How well each score chooses among source models, mean over tasks"
-    method,tables = method or frame[frame.kind=='accuracy'].metric.iloc[0],{}
-    for score in _scores(frame, scores):
-        pairs = score_pairs(frame, score, method)
-        wide = pairs.pivot(index='model', columns=['data','task'], values=['score','accuracy'])
-        if len(wide)<2: raise ValueError(f'`frame` must have two or more models, got {len(wide)}')
-        tables[score] = _sign(score)*wide['score']
-    return judge(Benchmark('study', wide['accuracy'], tables, {}), **options)
+    accuracies = frame[frame.kind=='accuracy']
+    method = method or accuracies.metric.iloc[0]
+    def table(rows, value): return rows.pivot(index='model', columns=['data','task'], values=value)
+    tables = {k: _sign(k)*table(score_pairs(frame, k, method), 'score') for k in _scores(frame, scores)}
+    accuracy = table(accuracies[accuracies.metric==method], 'value')
+    if len(accuracy)<2: raise ValueError(f'`frame` must have two or more models, got {len(accuracy)}')
+    tables = {k: v.reindex_like(accuracy) for k,v in tables.items()}
+    return judge(Benchmark('study', accuracy, tables, {}), **options)
 
 def convergence(
     frame:pd.DataFrame, # As from `study`, with two methods that train in epochs

@@ -203,7 +203,7 @@ def meta_transfer(
     Raises `ValueError` if the support has one class.
     """
     start = time.perf_counter()
-    if not isinstance(learner, CNAPs): learner = CNAPs(learner, Samples.of(support)[:1].x, layers=[])
+    if not isinstance(learner, CNAPs): learner = CNAPs(learner, Samples.of(support)[:1], layers=[])
     model = learner.adapt(support)
     queries = Coded.of(test, 'test', model.classes)
     accuracy = accuracy_on(lambda batch: (model(batch[0]),None), learner.backbone, queries)

@@ -83,6 +83,7 @@ def retrain_heads(
     data = x,np.asarray(labels)
     held = None if test is None else (as_matrix(test[0], 'test features'),np.asarray(test[1]))
     for task in tqdm(list(tasks), desc='heads', unit='task', disable=not progress):
-        found = retrain_head(*(parts := task.select(data, held))[0], parts[1], C=C)
+        train,tested = task.select(data, held)
+        found = retrain_head(*train, tested, C=C)
         rows.append((task.name,found.n_classes,found.n,float(found),found.seconds))
     return pd.DataFrame(rows, columns=['task','n_classes','n','accuracy','seconds'])

@@ -1,4 +1,4 @@
-"""Many models on many tasks: every score, every accuracy, one table, results that survive a kill (Nguyen et al. 2020)
+"""Scores and accuracies of many models on many tasks in one table; an interrupted run continues where it stopped (Nguyen et al. 2020)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/experiments/study.html.md"""
 

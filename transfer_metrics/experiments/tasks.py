@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset, Subset
-from ..arrays import ArrayLike, as_labels, whole
+from ..arrays import ArrayLike, as_labels, number, whole
 
 # %% ../../nbs/experiments/01_tasks.ipynb #7d4f9ee5
 def _rows(data, i):
@@ -116,8 +116,9 @@ def _split(groups, test, seed):
         return groups,held
     rng,train,held = generator(seed, 0),{},{}
     for c,g in groups.items():
-        m = min(max(round(test*len(g)), 1), max(len(g)-1, 1)) if isinstance(test, float) else whole(test, 'test', 1)
-        if len(g)<=m or not test:
+        if not isinstance(test, float): m = whole(test, 'test', 1)
+        else: m = min(max(round(number(test, 'test', 0, 1, '()')*len(g)), 1), max(len(g)-1, 1))
+        if len(g)<=m:
             raise ValueError(f'every class must have more than {m} samples, {m} are held out (`test`), {c!r} has {len(g)}')
         mixed = rng.permutation(g)
         held[c],train[c] = mixed[:m],np.sort(mixed[m:])

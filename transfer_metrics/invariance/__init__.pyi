@@ -35,11 +35,13 @@ from .predicted_accuracy import label_free_report as label_free_report
 from .predicted_accuracy import plot_predicted_accuracy as plot_predicted_accuracy
 from .predicted_accuracy import predicted_accuracy as predicted_accuracy
 from .predicted_accuracy import PredictedAccuracy as PredictedAccuracy
+from .predicted_accuracy import predictions as predictions
 from .predicted_accuracy import read_probs as read_probs
 from .prediction import fit_head as fit_head
 from .prediction import jigsaw_prediction as jigsaw_prediction
 from .prediction import rotation_prediction as rotation_prediction
 from .prediction import TransformHead as TransformHead
+from .views import image_batch as image_batch
 from .views import jigsaw as jigsaw
 from .views import jigsaws as jigsaws
 from .views import permutations as permutations

@@ -93,7 +93,7 @@ class AccuracyFit:
         "Prediction interval of the accuracy of a new set, if it is like the fitted ones"
         x,u,v = self._axis(np.asarray(metric, float)),self._axis(self.metric),self._axis(self.accuracy, 'accuracy')
         m,line = len(u),self.intercept+self.slope*x
-        variance = ((v-self.intercept-self.slope*u)**2).sum()/max(m-2, 1)
+        variance = ((v-self.intercept-self.slope*u)**2).sum()/(m-2)
         error = np.sqrt(variance*(1+1/m+(x-u.mean())**2/(m*u.var())))
         lo,hi = t_interval(line, error, m-2, coverage=self.coverage)
         outside = (self.axes=='linear')&((hi<0)|(lo>1))
@@ -112,8 +112,9 @@ class AccuracyFit:
             with np.errstate(invalid='ignore', divide='ignore'):
                 slope,intercept = _line(u, v) if metric is None else (self.slope,self.intercept)
                 error = self._accuracy(intercept+slope*u)-y[rows]
-                r2 = np.where(np.ptp(v, 1)>0, 1-(error**2).mean(1)/y[rows].var(1), np.nan)
-            return dict(r2=r2, rmse=np.sqrt((error**2).mean(1)), mae=abs(error).mean(1), spearman=row_spearman(u, v),
+                mse = (error**2).mean(1)
+                r2 = np.where(np.ptp(v, 1)>0, 1-mse/y[rows].var(1), np.nan)
+            return dict(r2=r2, rmse=np.sqrt(mse), mae=abs(error).mean(1), spearman=row_spearman(u, v),
                         kendall=row_kendall(u, v))
         return FitScore(**resample(at, len(x), n_boot=self.n_boot, coverage=self.coverage, seed=self.seed,
                                    interval='expanded'))
@@ -138,9 +139,9 @@ def fit_scores(
             within,beyond = (wide[at][[metric,'accuracy']].dropna().to_numpy().T for at in (chosen,~chosen))
             if len({*within[0]})<2 or within.shape[1]<3: continue
             fit = AccuracyFit(**options).fit(*within)
-            scores = [('inside',fit.score()), *([('outside',fit.score(*beyond))] if beyond.shape[1]>1 else [])]
-            rows += [dict(model=model, metric=metric, sets=sets, score=k, value=e.value, lo=e.lo, hi=e.hi, n=e.n)
-                     for sets,s in scores for k,e in s._asdict().items()]
+            scores = dict(inside=fit.score())
+            if beyond.shape[1]>1: scores['outside'] = fit.score(*beyond)
+            rows += [(model,metric,sets,k,e.value,e.lo,e.hi,e.n) for sets,s in scores.items() for k,e in s._asdict().items()]
     return pd.DataFrame(rows, columns=['model','metric','sets','score','value','lo','hi','n'])
 
 def plot_fit(

@@ -43,7 +43,6 @@ def agreement_on_the_line(
     from scipy.special import ndtr, ndtri # slow
     one_of(method, 'method', ('aline-d','aline-s'))
     lo,hi = bounds
-    if not 0<=lo<hi<=1: raise ValueError(f'`bounds` must be two shares, the smaller first, got {bounds}')
     if isinstance(source_preds, pd.DataFrame) and isinstance(target_preds, pd.DataFrame):
         if differ := sorted(map(str, set(source_preds.index)^set(target_preds.index)))[:5]:
             raise ValueError(f'`target_preds` must have the models of `source_preds`, got {differ} in one of them only')
@@ -57,7 +56,7 @@ def agreement_on_the_line(
         raise ValueError(f'`source_preds` must be neither all correct nor all wrong, got accuracy {right[bad][0]:g} of '
                          f'model {bad.argmax()}')
     i,j = np.triu_indices(m, 1)
-    agree = np.stack([np.concatenate([(P[k+1:]==P[k]).mean(1) for k in range(m-1)]) for P in (S,T)])
+    agree = np.array([[(P[a]==P[b]).mean() for a,b in zip(i, j)] for P in (S,T)])
     ok = ((agree>lo)&(agree<hi)).all(0)
     if len({*agree[0,ok]})<2:
         raise ValueError(f'`source_preds` and `target_preds` must have pairs of models with different agreement '

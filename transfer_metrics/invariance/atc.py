@@ -1,4 +1,4 @@
-"""Average thresholded confidence: the share of samples above a threshold that labelled samples determine (Garg et al. 2022)
+"""Average thresholded confidence: the share of samples whose confidence exceeds a threshold chosen on labelled samples (Garg et al. 2022)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/atc.html.md"""
 
@@ -44,6 +44,7 @@ def atc(
     if not m: return 0.
     s,new = _confidence(p, score).sort(descending=True).values,_confidence(q, score)
     t,following = float(s[m-1]),float(s[min(m, len(s)-1)])
-    if following<(t+following)/2<t: return float((new>(t+following)/2).sum()+(new==(t+following)/2).sum())/len(new)
+    middle = (t+following)/2
+    if following<middle<t: return float((new>=middle).sum())/len(new)
     above,tied = int((s>t).sum()),int((s==t).sum())
     return (int((new>t).sum())*tied+int((new==t).sum())*(m-above))/(tied*len(new)) # one division, so exact on the source

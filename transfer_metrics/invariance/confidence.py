@@ -1,4 +1,4 @@
-"""How confident is a model on unlabelled samples, and which accuracy follows? (Guillory et al. 2021)
+"""How confident is a model on unlabelled samples, and what accuracy does this suggest? (Guillory et al. 2021)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/confidence.html.md"""
 

@@ -171,11 +171,10 @@ def _saturate(x, c, rng, s):
 
 def _pil(x, change):
     "A change of PIL images with three channels, or one: other channels are images of their own"
-    from PIL import Image
-    a = (x*255).round().astype(np.uint8)
-    a = np.ascontiguousarray(np.moveaxis(a, 1, -1)) if x.shape[1]==3 else a.reshape(-1, *x.shape[2:])
-    a = np.stack([change(Image.fromarray(o)) for o in a])
-    return (np.moveaxis(a, -1, 1) if x.shape[1]==3 else a.reshape(x.shape))/255
+    from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
+    a = torch.from_numpy(x*255).round().byte()
+    a = a if x.shape[1]==3 else a.flatten(0, 1)[:,None]
+    return torch.stack([pil_to_tensor(change(to_pil_image(o))) for o in a]).view(x.shape).numpy()/255
 
 def _pixelate(x, c, rng, s):
     h,w = x.shape[2:]
@@ -233,7 +232,7 @@ def corrupted_domain(
     >>> corrupted_domain(torch.zeros(4, 3, 32, 32), names=['fog', 'snow'], severities=[1, 5])
     Domain of 4 sets: fog-1, fog-5, snow-1, ...
     """
-    kinds = [*product([names] if isinstance(names, str) else names, severities)]
+    kinds = [*product(names, severities)]
     for k,severity in kinds: whole(severity, 'severity', 1, 5), one_of(k, 'name', corruption_names)
     sets = images
     if not isinstance(images, Domain):

@@ -9,7 +9,7 @@ __all__ = ['cot']
 
 # %% ../../nbs/invariance/07_cot.ipynb #679ed78d
 import numpy as np
-from ..arrays import ArrayLike, as_probs, as_tensor
+from ..arrays import ArrayLike, as_probs, as_tensor, one_of
 from ..registry import metric
 
 # %% ../../nbs/invariance/07_cot.ipynb #27a75e68
@@ -35,12 +35,10 @@ def cot(
     from ot import emd2 # slow
     p = as_probs(probs).cpu().double().numpy()
     n,k = p.shape
-    if isinstance(prior, str) and prior!='uniform':
-        raise ValueError(f"`prior` must be 'uniform' or the proportion of each class, got {prior!r}")
-    q = np.full(k, 1/k) if isinstance(prior, str) else as_tensor(prior, 'prior').cpu().double().numpy()
+    if isinstance(prior, str) and one_of(prior, 'prior', ('uniform',)): prior = np.full(k, 1/k)
+    q = as_tensor(prior, 'prior').cpu().double().numpy()
     if q.shape!=(k,) or not (q>=0).all() or abs(q.sum()-1)>1e-3:
         raise ValueError(f'`prior` must be proportions of the {k} classes, not negative, with the sum 1, got the shape '
                          f'{q.shape} and the sum {q.sum():.4g}')
-    occurs = q>0
-    cost = emd2(np.full(n, 1/n), q[occurs]/q.sum(), np.ascontiguousarray(1-p[:,occurs]), numItermax=10**9)
+    cost = emd2(np.full(n, 1/n), q/q.sum(), 1-p, numItermax=10**9)
     return min(max(float(cost), 0.), 1.) # rounding

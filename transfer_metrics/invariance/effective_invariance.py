@@ -64,11 +64,11 @@ def mean_effective_invariance(
 
 # %% ../../nbs/invariance/02_effective_invariance.ipynb #d51dfa6c
 def _mean_invariance(model, images, views, **options):
-    n,total,p = 0,torch.zeros((), dtype=torch.float64),None
+    found,p = [],None
     for look in forward(model, images, views=[None,*views], dtype=torch.float64, name='images', **options):
-        if look.view: total = total.to(p.device)+_invariance(p, look.probs).sum()
-        else: n,p = n+len(look.probs),look.probs
-    return float(total)/(n*len(views))
+        if look.view: found.append(_invariance(p, look.probs))
+        else: p = look.probs # the images as they are come first
+    return float(torch.cat(found).mean())
 
 def rotation_invariance(
     model:Any, # Classifier of images, a network or a name for `load`

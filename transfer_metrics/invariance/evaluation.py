@@ -1,4 +1,4 @@
-"""Every label-free metric of several models on many image sets, in one table; a killed run resumes
+"""Every label-free metric of several models on many image sets, in one table; an interrupted run can be resumed
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/evaluation.html.md"""
 
@@ -9,7 +9,7 @@ __all__ = ['evaluate', 'DigitsDomains', 'digits_domains']
 
 # %% ../../nbs/invariance/14_evaluation.ipynb #ba5ee0b6
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 import pandas as pd
@@ -18,23 +18,21 @@ from torch import nn
 from tqdm.auto import tqdm
 from ..data import stratified_subset
 from ..datasets.digits import digits_source_task, digits_task, digits_zoo
-from ..outputs import forward
 from ..registry import result_frame
 from ..store import Rows, key_of
 from .corruptions import corrupted_domain
 from .image_sets import Domain, ImageSet, interior_domain
 from .prediction import TransformHead, fit_head
-from .predicted_accuracy import label_free_names, label_free_report
+from .predicted_accuracy import label_free_names, label_free_report, predictions
 
 # %% ../../nbs/invariance/14_evaluation.ipynb #a12fe174
 def evaluate(
-    models:Mapping[str,Any], # Classifiers of images by name
+    models:Mapping[str,Any], # Classifiers of images in [0, 1] by name; for other ranges put the normalization into the model
     domain:Iterable[ImageSet], # Image sets, one of which is in memory at a time
     *,
     source:Any=None, # Labelled samples for `atc` and `doc`: an `ImageSet`, or by model `Outputs` or `(probs, labels)`
     heads:Mapping[str,Iterable[TransformHead]]|None=None, # From `fit_head`, by model
     metrics:str|Iterable[str]|None=None, # As in `label_free_report`
-    prepare:Callable|None=None, # From images `[n, c, h, w]` in [0, 1] to what the models take, such as a normalization
     store:str|Path|None=None, # File that keeps the results, so that a killed run resumes; `None`: none
     resume:bool=True, # Look up known results; `False`: compute them again
     batch_size:int=256, # Images per forward pass
@@ -54,36 +52,31 @@ def evaluate(
     """
     if not isinstance(models, Mapping) or not models:
         raise ValueError(f'`models` must be {{name: model}}, got {models!r:.60}')
-    rows,found,run = Rows(store, resume=resume),{},dict(batch_size=batch_size, device=device, progress=False)
-    def ready(o):
-        x = o.images/255 if o.images.dtype==torch.uint8 else o.images
-        return x if prepare is None else prepare(x),o.labels
+    rows,found = Rows(store, resume=resume),{k: {} for k in models}
+    run = dict(batch_size=batch_size, device=device, progress=False)
     given = {}
     for k,m in models.items():
         known = source[k] if isinstance(source, Mapping) else source
-        if isinstance(known, ImageSet):
-            looks = forward(m, ready(known), dtype=torch.float64, **run)
-            known = torch.cat([look.probs.cpu() for look in looks]),known.labels
+        if isinstance(known, ImageSet): known = predictions(m, known, **run)['probs'],known.labels
         given[k] = dict(source=known, heads=[*(heads or {}).get(k, ())])
-    keys = {k: key_of(m, prepare, options, given[k]) for k,m in models.items()}
+    keys = {k: key_of(m, options, given[k]) for k,m in models.items()}
     for data in tqdm(domain, desc='image sets', unit='set', disable=not progress):
-        if (data.name,*models)[:2] in found:
-            raise ValueError(f'the sets must have different names, got {data.name!r} twice')
         content = key_of(data.images, data.labels)
         for k,m in models.items():
+            if data.name in found[k]: raise ValueError(f'the sets must have different names, got {data.name!r} twice')
             names = label_free_names(metrics, labels=data.labels is not None, classifier=m, **given[k])
             key = {o: f'{keys[k]}-{content}-{o}' for o in names}
             missing,error,start = [o for o in names if key[o] not in rows],'',time.perf_counter()
             try:
-                for o in label_free_report(m, ready(data), missing, **given[k], **run,
+                for o in label_free_report(m, data, missing, **given[k], **run,
                                            **options).itertuples() if missing else ():
                     spent = (time.perf_counter()-start)/len(missing)
                     rows.put(key[o.metric], dict(value=o.value, n=o.n, unit=o.unit, seconds=spent))
             except Exception as e: error = f'{type(e).__name__}: {e}'
-            found[data.name,k] = [dict(model=k, data=data.name, metric=o)|rows.get(key[o], dict(error=error))
-                                  for o in names]
-    if not found: raise ValueError('`domain` must hold at least one image set, got none')
-    return result_frame(row for k in models for (_,model),several in found.items() if model==k for row in several)
+            found[k][data.name] = [dict(model=k, data=data.name, metric=o)|rows.get(key[o], dict(error=error))
+                                   for o in names]
+    if not any(found.values()): raise ValueError('`domain` must hold at least one image set, got none')
+    return result_frame(row for sets in found.values() for several in sets.values() for row in several)
 
 # %% ../../nbs/invariance/14_evaluation.ipynb #2fed23d6
 class DigitsDomains(NamedTuple):
@@ -99,17 +92,15 @@ def digits_domains(
     n_interior:int=60, # Number of image sets in the interior domain
     n:int=200, # Images per set
     seed:int=0, # Of the transforms
-    cache:str|Path|None=None, # Folder of trained networks; `None`: the user's cache folder
     progress:bool=True, # Show progress bars
 ) -> DigitsDomains: # Three networks, 25 exterior sets, and heads for rotations and jigsaws
     "Networks, image sets and heads for examples and tests"
-    zoo = digits_zoo(('digits','noisy','few'), cache=cache, progress=progress)
+    zoo = digits_zoo(('digits','noisy','few'), progress=progress)
     t,(x,_,x_test,y_test) = digits_task(),digits_source_task('digits')
     own,others = (torch.as_tensor(stratified_subset(y, n)) for y in (t.y,t.y_test))
     interior = interior_domain(t.x[own], n_interior, seed=seed, labels=t.y[own])
-    held_out = Domain(['exterior'], lambda _: (t.x_test[others],t.y_test[others]))
-    exterior = corrupted_domain(held_out, names=('gaussian_noise','defocus_blur','fog','contrast','pixelate'),
-                                seed=seed)
+    exterior = corrupted_domain(t.x_test[others], t.y_test[others], seed=seed,
+                                names=('gaussian_noise','defocus_blur','fog','contrast','pixelate'))
     heads = {k: [fit_head(m, x.float(), task=task, progress=False) for task in ('rotation','jigsaw')] for k,
              m in zoo.items()}
     return DigitsDomains(zoo, interior, exterior, ImageSet('source', x_test.float(), y_test), heads)

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn.functional import affine_grid, avg_pool2d, grid_sample
 from ..arrays import ArrayLike, whole
 from ..data import Samples, as_images, image_endings, load_images, stratified_subset
+from .views import image_batch
 
 # %% ../../nbs/invariance/10_image_sets.ipynb #ebbff73a
 class ImageSet(NamedTuple):
@@ -53,9 +54,7 @@ def checked_images(
     name:str='images', # Name in error messages
 ) -> Tensor: # `uint8`, or floating point in [0, 1]
     "Raise a `ValueError` unless images are bytes, or numbers in [0, 1]"
-    x = images if isinstance(images, Tensor) else torch.as_tensor(np.asarray(images))
-    if x.ndim!=4 or not x.numel():
-        raise ValueError(f'`{name}` must have the shape [n, c, h, w] with n > 0, got {tuple(x.shape)}')
+    x = image_batch(images, name)
     if x.dtype!=torch.uint8 and not (x.is_floating_point() and x.amin()>=0 and x.amax()<=1):
         raise ValueError(f'`{name}` must be uint8, or floating point in [0, 1], got {x.dtype} from {x.amin():.3g} to '
                          f'{x.amax():.3g}; if they are normalized, normalize in the model')
@@ -118,7 +117,6 @@ def _affine(x, u):
     return torch.where(u[:,:1,None,None]<.5, moved, x)
 
 def _sharpness(x, u):
-    if min(x.shape[2:])<3: return x
     x = x.clone()
     inner = x[...,1:-1,1:-1]
     inner += (inner-avg_pool2d(x, 3, 1))*9*(.1+.9*u[:,:1])[...,None,None]
@@ -139,11 +137,12 @@ def by_chunks(
     images:Tensor, # Shape `[n, c, h, w]`
 ) -> Tensor: # Of the type of `images`, clamped to [0, 1]
     "Change images chunk by chunk, so that no second copy in floating point exists"
-    made,step = torch.empty_like(images),max(1, 2**18//images[0].numel())
+    made,step,stored = torch.empty_like(images),max(1, 2**18//images[0].numel()),images.dtype==torch.uint8
     for i in range(0, len(images), step):
-        x,stored = images[i:i+step],images.dtype==torch.uint8
-        x = f(x/255 if stored else x.to(torch.promote_types(x.dtype, torch.float32)), slice(i, i+step)).clamp_(0, 1)
-        made[i:i+step] = x.mul_(255).round_() if stored else x
+        rows = slice(i, i+step)
+        x = images[rows]/255 if stored else images[rows].to(torch.promote_types(images.dtype, torch.float32))
+        x = f(x, rows).clamp_(0, 1)
+        made[rows] = x.mul_(255).round_() if stored else x
     return made
 
 def interior_domain(
@@ -167,8 +166,7 @@ def interior_domain(
     if labels is not None and len(labels)!=len(x):
         raise ValueError(f'`labels` must be one for each of the {len(x)} images, got {len(labels)}')
     whole(n_transforms, 'n_transforms', 1, len(among))
-    chosen = [[among[k] for k in np.random.default_rng([seed,i]).permutation(len(among))[:n_transforms]]
-              for i in range(whole(n_sets, 'n_sets', 1))]
+    chosen = [np.random.default_rng([seed,i]).permutation(among)[:n_transforms] for i in range(whole(n_sets, 'n_sets', 1))]
     def load(i):
         u = [torch.from_numpy(np.random.default_rng([seed,i,k]).random((len(x),max(6, 1+x.shape[1])), np.float32))
              for k in range(n_transforms)]
@@ -214,13 +212,13 @@ def exterior_domain(
     if not top.exists(): raise ValueError(f'`path` must be a folder or a file, {path} does not exist')
     root,files = (top,sorted(top.rglob('*'))) if top.is_dir() else (top.parent,[top])
     arrays = {p for p in files if p.suffix in ('.npy','.npz') and 'labels' not in p.name}
-    folders = {p.parent for p in files if p.suffix.lower() in image_endings}
+    folders = {p.parent for p in files if p.suffix.lower() in image_endings and p!=top}
     own,sets = {p.name for p in folders-{root}},[]
     for p in sorted(arrays|{p if p==root else p.parent for p in folders}):
         near = [p.with_name(f'{p.stem.removesuffix("_data")}_labels.npy'),p.with_name('labels.npy')]
         y = next((np.load(o).ravel() for o in near if p.suffix=='.npy' and o.is_file()), None)
-        place = p.parent if p.name=='data.npy' else p.with_name(p.stem.removesuffix('_data')) if p in arrays else p
-        name = place.relative_to(root).as_posix() if place!=root else root.resolve().name
+        place = (p.with_suffix('') if p in arrays else p).relative_to(root).as_posix()
+        name = place.removesuffix('data').rstrip('/_.') or root.resolve().name # rain/data.npy and rain_data.npy are rain
         m = 0 if y is None or 'data' in p.name else len(y)//5
         if m and np.array_equal(y, np.tile(y[:m], 5)):
             sets += [(f'{name}-{k+1}', p, y, slice(k*m, k*m+m)) for k in range(5)]

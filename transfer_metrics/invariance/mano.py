@@ -22,7 +22,6 @@ def mano(
     *,
     p:float=4, # Order of the norm, above 1
     eta:float=5., # Up to this uncertainty rows are normalized by the polynomial, above it by softmax
-    floor:bool=False, # Subtract the smallest entry of each row of the polynomial, as the authors' code does
 ) -> float: # In $[1/k, k^{-1/p}]$; higher for more accurate
     """Norm of the normalized logits
 
@@ -37,12 +36,8 @@ def mano(
     sums = q.new_zeros(3, dtype=torch.float64)
     for s in chunks(q):
         x = q[s].double()
-        scale = x.abs().amax(1, keepdim=True).clamp(min=1)
-        u = x/scale
-        v = (1/scale)**2+u/scale+u**2/2
-        if floor: v = v-v.amin(1, keepdim=True)
-        total,logs = v.sum(1, keepdim=True),x.log_softmax(1)
-        sigma = torch.where(total>0, v/total, 1/x.shape[1]) # equal logits with `floor`
+        v,logs = 1+x+x**2/2,x.log_softmax(1)
+        sigma = v/v.sum(1, keepdim=True)
         sums += torch.stack([-logs.mean(1).sum(), (p*logs).exp().sum(), sigma.pow(p).sum()])
     uncertainty,soft,poly = sums.tolist()
     return ((soft if uncertainty/len(q)>eta else poly)/q.numel())**(1/p)

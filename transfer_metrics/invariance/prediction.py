@@ -26,13 +26,10 @@ class TransformHead:
     bias:np.ndarray # Shape `[v]`
     task:str # 'rotation' or 'jigsaw'
     views:list # View of each class: `None`, then functions from images to images
-    layer:str='' # Module whose input is the features; '': the layer that makes the logits
+    layer:str|None=None # Module whose input is the features; `None`: the layer that makes the logits
 
     def __post_init__(self):
-        self.weight,self.bias,v = np.asarray(self.weight, float),np.asarray(self.bias, float),len(self.views)
-        if self.weight.shape[1:]!=(v,) or self.bias.shape!=(v,):
-            raise ValueError(f'`weight` must have the shape [d, {v}] and `bias` [{v}] for {v} views, got '
-                             f'{self.weight.shape} and {self.bias.shape}')
+        self.weight,self.bias = np.asarray(self.weight, float),np.asarray(self.bias, float)
 
     def __repr__(self): return f'TransformHead({self.task}, {len(self.bias)} views, {len(self.weight)} features)'
 
@@ -55,7 +52,6 @@ def fit_head(
     task:str='rotation', # 'rotation' or 'jigsaw'
     grid:int=2, # Number of tiles along each side (jigsaw)
     permutations:str|int|Iterable[Iterable[int]]='all', # Besides the identity, as in `permutations` (jigsaw)
-    C:float=1., # Weight of the data against the penalty, as in scikit-learn; for two classes half of its `C`
     layer:str|None=None, # Module whose input is the features; `None`: the layer that makes the logits
     batch_size:int=256, # Images per forward pass
     device:Any=None, # Where the model runs; `None`: where it is
@@ -69,19 +65,17 @@ def fit_head(
         model, images, views=views, layer=layer, need_logits=False, batch_size=batch_size, device=device,
         progress=progress, desc=f'{task} features', name='images')]
     y = torch.cat([torch.full((len(x),), view) for x,view in looks])
-    weight,bias = softmax_regression(torch.cat([x for x,_ in looks]), y, len(views), C=C)
-    return TransformHead(weight, bias, task, views, layer or '')
+    weight,bias = softmax_regression(torch.cat([x for x,_ in looks]), y, len(views))
+    return TransformHead(weight, bias, task, views, layer)
 
 # %% ../../nbs/invariance/03_prediction.ipynb #dd75a93a
 def _prediction(task, model, images, head, **options):
     if not isinstance(head, TransformHead) or head.task!=task:
         raise ValueError(f"`head` must be a TransformHead for '{task}', got {head!r}; fit one: fit_head(model, "
                          f"training_images, task='{task}')")
-    found,n = 0,0
-    for look in forward(model, images, views=head.views, layer=head.layer or None, need_logits=False, name='images',
-                        desc=f'{task} prediction', **options):
-        found,n = found+int((head.predict(look.features)==look.view).sum()),n+len(look.features)
-    return found/n
+    looks = forward(model, images, views=head.views, layer=head.layer, need_logits=False, name='images',
+                    desc=f'{task} prediction', **options)
+    return float(torch.cat([head.predict(o.features)==o.view for o in looks]).double().mean())
 
 def rotation_prediction(
     model:Any, # The model that `head` was fitted to

@@ -20,7 +20,6 @@ from .curve import Side as Side
 from .curve import Sides as Sides
 from .effective_data import effective_data as effective_data
 from .effective_data import effective_data_table as effective_data_table
-from .efficiency import regret_ratio as regret_ratio
 from .efficiency import statistical_efficiency as statistical_efficiency
 from .extrapolate import average_law as average_law
 from .extrapolate import coverages as coverages
@@ -33,7 +32,6 @@ from .extrapolate import power_law as power_law
 from .extrapolate import probe_widening as probe_widening
 from .extrapolate import samples_needed as samples_needed
 from .jumpstart import asymptotic_advantage as asymptotic_advantage
-from .jumpstart import common_sizes as common_sizes
 from .jumpstart import handicap as handicap
 from .jumpstart import jumpstart as jumpstart
 from .jumpstart import mean_performance as mean_performance

@@ -42,7 +42,7 @@ def bootstrap(
 ) -> Estimate|dict[str,Estimate]: # Value of the mean curves, interval, and `p_inf`; several metrics by name
     """Bootstrap interval of metrics of two learning curves ([Hesterberg 2015](https://arxiv.org/abs/1411.5279))
 
-    Raises `ValueError` if there are fewer than two units to resample, or `items` do not match the curves.
+    Raises `ValueError` if there are fewer than two units to resample (unless `n_boot=0`), or `items` do not match.
 
     >>> base, transfer = Curve([0, 30], [[.2, .8]]*10), Curve([0, 30], [[.5, .8]]*10)
     >>> bootstrap('jumpstart', base, transfer)
@@ -60,7 +60,7 @@ def bootstrap(
     for kind,axis in ('runs',0),('items',2):
         if resample not in (kind,'both'): continue
         b,t = (x.shape[axis] for x in data)
-        if min(b, t)<2: raise ValueError(f'`resample` needs at least two {kind} on each side, got {b} and {t}')
+        if n_boot and min(b, t)<2: raise ValueError(f'`resample` needs at least two {kind} on each side, got {b} and {t}')
         if paired and b!=t: raise ValueError(f'`paired` needs equally many {kind} on both sides, got {b} and {t}')
         together = paired if paired is not None else base.run_names==transfer.run_names if kind=='runs' else b==t
         groups += [(kind,(0,1),b)] if together else [(kind,(0,),b),(kind,(1,),t)]

@@ -166,12 +166,10 @@ def _reason(name, value, base, transfer):
 def _warning(base, transfer):
     "What is probably wrong with the input"
     ends = ' and '.join(f'{c.perf[0]:.3g} to {c.perf[-1]:.3g}' for c in (base,transfer))
-    small,large = sorted((base,transfer), key=lambda c: c.perf.max())
-    falls = all(np.sign(c.perf[-1]-c.perf[0])==(-1 if c.direction=='max' else 1) for c in (base,transfer))
-    if falls:
+    if all((s.q[:,-1:]<s.p0).all() for s in Sides(base=base, transfer=transfer)):
         return f"both curves get worse with more data, {ends}; if this is better, change `direction`, {base.direction!r}"
-    if (base.direction=='max' and min(small.perf.min(), large.perf.min())>=0 and small.perf.max()<=1
-        and 2<large.perf.max()<=100):
+    low,high = sorted(c.perf.max() for c in (base,transfer))
+    if base.direction=='max' and min(base.perf.min(), transfer.perf.min())>=0 and low<=1 and 2<high<=100:
         return f'one curve seems to be in fractions and the other in percent, {ends}'
     return ''
 
@@ -274,15 +272,15 @@ def compare_curves(
     fs = {k: found[k].f for k in units}|{f.__name__: f for f in (missed_by_transfer,missed_by_base)}
     apart = max(base.n[0], transfer.n[0])>min(base.n[-1], transfer.n[-1])
     if apart: del fs['transfer_ratio']
-    what = options.get('resample', 'runs')
-    if what=='items' or min(len(base.runs), len(transfer.runs))>1:
-        values = bootstrap(fs, base, transfer, coverage=coverage, **options)
-        paired = what=='runs' and bool(options.get('paired', base.run_names==transfer.run_names))
-        what = what.replace('both', 'runs and items')
-        text = f'The {100*coverage:g} % intervals are from a bootstrap over {"paired "*paired}{what}.'
-    else:
-        values = {k: Estimate(float(f(base, transfer))) for k,f in fs.items()}
-        text = 'There are no intervals, because one of the curves has a single run.'
+    what,paired = options.get('resample', 'runs'),options.get('paired')
+    alone = what!='items' and min(len(base.runs), len(transfer.runs))<2
+    if alone: options['n_boot'] = 0
+    values = bootstrap(fs, base, transfer, coverage=coverage, **options)
+    if paired is None: paired = base.run_names==transfer.run_names
+    text = (f'The {100*coverage:g} % intervals are from a bootstrap over {"paired "*(paired and what=="runs")}'
+            f'{what.replace("both", "runs and items")}.')
+    if not options.get('n_boot', 1):
+        text = f'There are no intervals, because {"one of the curves has a single run" if alone else "n_boot is 0"}.'
     table = []
     for k in (*units,'missed_by_transfer','missed_by_base'):
         e,i = values.get(k, Estimate(math.nan)),{'jumpstart': 0, 'asymptotic_advantage': -1}.get(k)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from ..arrays import ArrayLike, as_tensor, columns, like, one_of, whole
+from ..arrays import ArrayLike, as_tensor, like, one_of, whole
 from ..plots import axes, meaning, palette
 from ..stats import t_interval
 
@@ -39,7 +39,7 @@ class Curve:
         n:ArrayLike, # Training sizes, not negative, in any order, shape `[k]` (or one row per run, `[r, k]`)
         perf:ArrayLike, # Performance, shape `[k]`, or one row per run, `[r, k]`; NaN are left out with a warning
         *,
-        run:ArrayLike|None=None, # Name of the run of each point, shape `[k]`; `None`: each row of `perf` is a run
+        run:ArrayLike|None=None, # Name of the run of each point, such as a column of a table, shape `[k]`; `None`: each row of `perf` is a run
         direction:str='max', # 'max': higher is better; 'min': lower is better, as for a loss
         start:str='zero', # $n$ of levels at or below the first value: 'zero' for 0, 'first' for the smallest size
         asymptote:Any='last', # Final level: 'last', 'max', mean of the last `k` points, or a fit, 'power' or 'exp'
@@ -88,33 +88,6 @@ class Curve:
         shorter,cut = ', '.join(map(str, names[~kept])),', '.join(f'{o:,.10g}' for o in sizes[there&~inside])
         notes = [f'run {shorter} is left out, because it lacks sizes that the other runs have']*bool(shorter)
         self.note = '; '.join(notes+[f'n = {cut} is left out, because too few of the {r} runs have it']*bool(cut))
-
-    @classmethod
-    def from_frame(cls,
-        frame:pd.DataFrame, # One row per measurement
-        *,
-        n:str='n', # Column of training sizes
-        perf:str='perf', # Column of performance
-        run:str|None=None, # Column that names the runs; `None`: 'run' if there is one, otherwise all rows are one run
-        **options:Any, # `direction`, `start`, `asymptote` of `Curve`
-    ) -> 'Curve': # The mean over runs, which may have been measured at different sizes
-        """A curve from a long table
-
-        >>> frame = pd.DataFrame(dict(n=[0, 40, 0, 40], perf=[.1, .7, .3, .9], run=[1, 1, 2, 2]))
-        >>> Curve.from_frame(frame)
-        Curve(2 runs of 2 points, n 0 to 40, perf 0.2 to 0.8, max)
-        """
-        columns(frame, [n,perf,run or n])
-        run = run or ('run' if 'run' in frame else None)
-        return cls(frame[n], frame[perf], run=frame[run] if run else None, **options)
-
-    @classmethod
-    def from_sklearn(cls,
-        result:tuple, # Returned by `sklearn.model_selection.learning_curve`: sizes, training scores, test scores, ...
-        **options:Any, # `direction`, `start`, `asymptote` of `Curve`
-    ) -> 'Curve': # The mean of the test scores over splits
-        "A curve from the output of scikit-learn's `learning_curve`; each split is a run"
-        return cls(result[0], np.transpose(result[2]), **options)
 
     @property
     def perf(self) -> np.ndarray: # Mean over runs, shape `[k]`; of many curves `[r, k]`

@@ -19,7 +19,6 @@ from .bootstrap import bootstrap
 from .curve import Curve, Sides
 from .extrapolate import samples_needed
 from ..registry import metric
-from ..stats import Estimate
 
 # %% ../../nbs/learning_curves/10_effective_data.ipynb #bdc08a91
 @metric(unit='n', range=(-math.inf, math.inf), source='[Hernandez et al. 2021](https://arxiv.org/abs/2102.01293)',
@@ -71,9 +70,8 @@ def effective_data_table(
     """
     ns = [number(n, 'ns', 0, ends='(]') for n in (transfer.n[transfer.n>0] if ns is None else ns)]
     fs = {n: partial(effective_data, n=n) for n in ns}
-    if min(len(base.runs), len(transfer.runs))>1:
-        found = bootstrap(fs, base, transfer, coverage=coverage, **options)
-    else: found = {n: Estimate(f(base, transfer)) for n,f in fs.items()}
+    if min(len(base.runs), len(transfer.runs))<2: options['n_boot'] = 0
+    found = bootstrap(fs, base, transfer, coverage=coverage, **options)
     rows = []
     for n,e in found.items():
         level = float(np.interp(n, transfer.n, transfer.perf))

@@ -128,8 +128,8 @@ def extrapolate(
 ) -> pd.DataFrame: # Columns `name, n, value, lo, hi, note`; `lo` and `hi` are NaN where no interval was checked
     """The performance at larger training sizes, for the mean of as many runs as were measured
 
-    On 63 curves of new tasks, up to 16 times the largest size, intervals at 0.9 contained 94 % of the later points: 99 % of
-    accuracies and 94 % of the losses of linear models, but only 56 % of the losses of MLP probes. A frame of
+    On 63 curves of new tasks, up to 16 times the largest size, intervals at 0.9 contained 94 % of the later points: more than
+    99 % of accuracies and 94 % of the losses of linear models, but only 56 % of the losses of MLP probes. A frame of
     `loss_data_curve` therefore has intervals that are 2.25 times as wide; for losses of MLPs in a `Curve` they are too narrow.
 
     Raises `ValueError` if there are fewer than three sizes above 0, a performance is not worse than `best`, or `n` is
@@ -154,9 +154,8 @@ def extrapolate(
 
 def samples_needed(
     curve:Any, # As for `extrapolate`
-    performance:float|None=None, # Performance to reach, in the unit of the curve
+    performance:float, # Performance to reach, in the unit of the curve; a loss if lower is better
     *,
-    loss:float|None=None, # Loss to reach, the same argument for a curve whose lower values are better
     coverage:float=.9, # Nominal coverage of the intervals, from .5 to .95
     best:float|None=None, # Best possible performance; `None`: 1, or 0 if lower is better
 ) -> pd.DataFrame: # Columns `name, target, value, lo, hi, note`, sizes; `inf` where the law or the end of its interval never gets there
@@ -166,25 +165,22 @@ def samples_needed(
     not even within the interval there, `lo` is this size. On 63 curves of new tasks, intervals at 0.9 contained the true
     size in 94 % of cases. Most had no upper end (82 %); of the others 79 % contained it.
 
-    Raises `ValueError` as `extrapolate`, and unless one target is given that is worse than `best`.
+    Raises `ValueError` as `extrapolate`, and if `performance` is not worse than `best`.
 
     >>> curve = Curve([100, 200, 400, 800, 1600], .9-1/np.sqrt([100, 200, 400, 800, 1600]), start='first')
     >>> samples_needed(curve, .95).note.item()
     'never within these laws, which end at 0.908; one run, whose noise is estimated from the fit'
     """
-    if (performance is None)==(loss is None): raise ValueError('give one of `performance` and `loss`')
-    goal,arg = (performance,'performance') if loss is None else (loss,'loss')
     rows = []
     for name,c,n,y,top,sign,widening in _losses(curve, best):
-        if loss is not None and sign<0: raise ValueError(f'`loss` needs a curve whose lower values are better, got {c}')
-        target = sign*(number(goal, arg)-top)
-        if target<=0: raise ValueError(f'`{arg}` must be worse than `best`, {top:g}, got {goal:g}')
+        target = sign*(number(performance, 'performance')-top)
+        if target<=0: raise ValueError(f'`performance` must be worse than `best`, {top:g}, got {performance:g}')
         at = n[-1]*np.geomspace(1, 1000, 4000)
         band,end = _band(n, y, at, coverage, widening)
         found = np.where((band<=target).any(2), at[(band<=target).argmax(2)], np.inf)
         found[1] = np.minimum(found[1], farthest*n[-1])
         if len(n)<5: found[1:] = np.nan
-        inside = np.ravel(lexp(c, goal))
+        inside = np.ravel(lexp(c, performance))
         for i,note in enumerate(_notes(c, n, y)):
             value,lo,hi = found[:,i]
             if np.isfinite(inside[i]): value,lo,hi,why = inside[i],np.nan,np.nan,'reached within the measured sizes'
@@ -192,7 +188,7 @@ def samples_needed(
                 why = f'never within these laws, which end at {top+sign*end[i]:.3g}'
             elif np.isinf(value): why = f'more than {at[-1]:,.0f}'
             else: why = f'no upper end up to {farthest*n[-1]:,.0f}' if np.isinf(hi) else ''
-            rows.append(dict(name=i if c.many else name, target=goal, value=value, lo=lo, hi=hi,
+            rows.append(dict(name=i if c.many else name, target=performance, value=value, lo=lo, hi=hi,
                              note='; '.join(o for o in (why,note) if o)))
     return pd.DataFrame(rows)
 

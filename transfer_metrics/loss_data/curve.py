@@ -89,21 +89,18 @@ def jackknife_t(
 
 def warn_non_monotone(
     curves:dict[Any,list[LossCurve]], # As from `loss_curves`
-    *,
-    coverage:float=.95, # A rise counts if this interval, for all points of a curve together, is above 0
-    stacklevel:int=3, # Line that the warning shows
 ) -> None:
-    "Warn about curves whose mean loss rises above an earlier one by more than the noise of the seeds"
+    "Warn about curves whose mean loss rises above an earlier one: a 95 % interval for all points together is above 0"
     found = []
     for name,each in curves.items():
         n,L = each[0].n,np.stack([c.loss for c in each])
         for j in range(1, len(n)):
             k = L[0,:j].argmin()
             rise = L[:,j]-L[:,k]
-            lo,_ = jackknife_t(rise, coverage=1-(1-coverage)/len(n)) # Bonferroni
+            lo,_ = jackknife_t(rise, coverage=1-.05/len(n)) # Bonferroni
             if rise[0]>1e-9*L[0,j] and not lo<=0:
                 found.append(f'{name!r} from {L[0,k]:.4g} at n = {n[k]:g} to {L[0,j]:.4g} at n = {n[j]:g}')
                 break
     if found:
         warnings.warn(f'non-monotone: the mean loss rises ({"; ".join(found[:3])}); right- and left-edge sums are then not bounds, and eSC is '
-                      'the first crossing', stacklevel=stacklevel)
+                      'the first crossing', stacklevel=3)

@@ -1,4 +1,4 @@
-"""From data to a loss-data curve in one call that survives a kill; and the estimator of reprieve (Whitney et al. 2020)
+"""From data to a loss-data curve in one call that can be resumed, and the interface of reprieve (Whitney et al. 2020)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/estimator.html.md"""
 
@@ -23,6 +23,7 @@ from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 from ..arrays import ArrayLike, as_labels, as_matrix, as_tensor, number, one_of, whole
 from ..data import Samples
+from ..heads import standard_scale
 from .probes import Probe, as_probe, train_probes
 from .representations import numpy_wrap_torch
 from .sample_complexity import refine_bracket
@@ -33,22 +34,19 @@ def split_rows(
     labels:ArrayLike, # One label per sample, any hashable values, shape `[N]`
     *,
     val_frac:float=.1, # Share to hold out, in $(0, 1)$; rounded up
-    stratify:bool=True, # Hold out the same share of each class; a class with one sample stays in the training part
     seed:int=0, # Of the draw
 ) -> tuple[np.ndarray,np.ndarray]: # Positions for training and for validation, ascending
-    "Split samples at random into a training and a validation part"
+    "Hold out the same share of each class at random; a class with one sample stays in the training part"
     number(val_frac, 'val_frac', 0, 1, '()')
     y = pd.Series(as_labels(labels)[0].numpy())
-    n = most = wanted = len(y)
-    held = np.random.default_rng([seed,0]).permutation(n)
-    if stratify:
-        classes = y[held].groupby(y)
-        size,place = classes.transform('size').to_numpy(),classes.cumcount().to_numpy()
-        most,wanted = (place<size-1).sum(),(size>1).sum() # one sample of each class stays
-        held = held[np.argsort(np.where(place<size-1, (place+.5)/size, 1), kind='stable')] # equal shares of the classes
-    held = held[:min(math.ceil(val_frac*wanted-1e-9), most, n-1)]
-    if not len(held): raise ValueError(f'each of the {n} `labels` occurs once; pass val=(x, y), or stratify=False')
-    return np.setdiff1d(np.arange(n), held),np.sort(held)
+    held = np.random.default_rng([seed,0]).permutation(len(y))
+    classes = y[held].groupby(y)
+    size,place = classes.transform('size').to_numpy(),classes.cumcount().to_numpy()
+    free = place<size-1 # one sample of each class stays
+    held = held[np.argsort(np.where(free, (place+.5)/size, 1), kind='stable')] # equal shares of the classes
+    held = held[:min(math.ceil(val_frac*(size>1).sum()-1e-9), free.sum())]
+    if not len(held): raise ValueError(f'each of the {len(y)} `labels` occurs once; pass val=(x, y)')
+    return np.setdiff1d(y.index, held),np.sort(held)
 
 def curve_points(
     n_max:int, # Number of training samples $N$
@@ -59,8 +57,7 @@ def curve_points(
 ) -> np.ndarray: # Ascending integers
     "Training sizes to measure"
     one_of(sampling_type, 'sampling_type', ('log','linear'))
-    if whole(n_points, 'n_points', 1)==1: p = [n_max]
-    else: p = (np.geomspace if sampling_type=='log' else np.linspace)(1, n_max, n_points)
+    p = (np.geomspace if sampling_type=='log' else np.linspace)(n_max, 1, whole(n_points, 'n_points', 1))
     if points is not None: p = [number(n, 'points', 1, n_max) for n in np.ravel(list(points)).tolist()]
     return np.unique(np.rint(p).astype(np.int64))
 
@@ -78,25 +75,11 @@ class MissingLabels(UserWarning):
 # %% ../../nbs/loss_data/03_estimator.ipynb #62a5b5d4
 def fit_whitening(
     x:Tensor, # Training features, shape `[n, ...]`
-    whiten:bool|str='global', # `True` or `'global'`: one mean and scale; `'feature'`: per feature; `'zca'`: also uncorrelated
+    whiten:bool|str='global', # `True` or `'global'`: one mean and scale; `'feature'`: per feature
 ) -> Callable[[Tensor],Tensor]: # Whitened features, `float32`, in the shape of its argument; constant features become 0
     "Estimate the linear map that gives features mean 0 and variance 1"
-    v = x.flatten(1).double()
-    mean = v.mean(0)
-    if whiten=='zca':
-        variance,axes = torch.linalg.eigh(torch.cov(v.T, correction=0).view(len(mean), -1))
-        std = variance.clamp(min=0).sqrt()
-        std = std.clamp(min=.01*float(std.square().mean().sqrt())) # directions with little variance are not blown up
-        scale = (axes*torch.where(std>0, 1/std, 0.))@axes.T
-    else:
-        variance = v.var(0, correction=0)
-        if whiten!='feature': mean,variance = v.mean(),v.var(correction=0)
-        varies = variance>1e-12*(variance+mean.square()) # by more than rounding
-        scale = torch.where(varies, variance.rsqrt(), 0.)
-    def whitened(x):
-        v = x.flatten(1).double()-mean
-        return (v.float()@scale.float() if whiten=='zca' else (v*scale).float()).view(x.shape)
-    return whitened
+    mean,scale = standard_scale(x.flatten(1) if whiten=='feature' else x.reshape(-1, 1))
+    return lambda x: ((x.flatten(1).double()-mean)*scale).float().view(x.shape)
 
 # %% ../../nbs/loss_data/03_estimator.ipynb #1a2447c2
 def _represent(f, x, name):
@@ -152,8 +135,7 @@ def loss_data_curve(
     lr:float=1e-4, # Learning rate of Adam
     val:tuple|Dataset|None=None, # Validation set (x, y); `None`: a part of the data
     val_frac:float=.1, # Share of the data to hold out, if there is no `val`
-    stratify:bool=True, # Hold out the same share of each class
-    whiten:bool|str|None=True, # `True` or `'global'`, `'feature'`, `'zca'`, `None`; see `fit_whitening`
+    whiten:bool|str|None=True, # `True` or `'global'`, `'feature'`, `None`; see `fit_whitening`
     device:Any=None, # Where to train; `None`: a GPU, if there is one
     matmul:str='float32', # `'bfloat16'`: faster and coarser products, where the processor supports them
     name:str='', # Name of the curve in the frame; before the names of several representations
@@ -176,13 +158,13 @@ def loss_data_curve(
     >>> df.val_loss.round(4).tolist()
     [0.5623, 0.5623]
     """
-    one_of(whiten, 'whiten', (None,True,False,'global','feature','zca'))
+    one_of(whiten, 'whiten', (None,True,False,'global','feature'))
     p,batch_size = as_probe(probe, hidden=hidden, lr=lr),whole(batch_size, 'batch_size', 1)
     rows = store if isinstance(store, Rows) else Rows(store, resume=resume)
     seeds = range(whole(seed, 'seed', 0), seed+whole(n_seeds, 'n_seeds', 1))
     training = dict(matmul=matmul, train_steps=whole(train_steps, 'train_steps', 1), batch_size=batch_size)
     features,labels = _read(x, y, representation_fn, 'x', batch_size, progress)
-    if val is None: train,held = split_rows(labels, val_frac=val_frac, stratify=stratify, seed=seed)
+    if val is None: train,held = split_rows(labels, val_frac=val_frac, seed=seed)
     else:
         more,labels_v = _read(val, None, representation_fn, 'val', batch_size, progress)
         shapes,shapes_v = ({k: tuple(t.shape[1:]) for k,t in o.items()} for o in (features,more))
@@ -242,28 +224,20 @@ class LossDataEstimator:
         train_steps:float=5e3, # Batches that each network learns from
         batch_size:int=256, # Samples per batch
         cache_data:bool=True, # Accepted for compatibility: features are always computed once
-        whiten:bool|str|None=True, # `True` or `'global'`, `'feature'`, `'zca'`, `None`
+        whiten:bool|str|None=True, # `True` or `'global'`, `'feature'`, `None`
         use_vmap:bool=True, # Train many networks at once, if the functions are from `make_algorithm`
         verbose:bool=False, # Print results as they are measured
-        **options:Any, # `val`, `stratify`, `name`, `device`, `matmul`, `store`, `resume`, `seed`, `progress` of `loss_data_curve`
+        **options:Any, # `name`, `device`, `matmul`, `store`, `resume`, `seed`, `progress` of `loss_data_curve`
     ):
         steps = init_fn,train_step_fn,eval_fn
-        read = representation_fn,'dataset',batch_size,options.get('progress', True)
-        features,y = _read(dataset, None, *read)
+        features,y = _read(dataset, None, representation_fn, 'dataset', batch_size, options.get('progress', True))
         if len(features)>1: raise ValueError('LossDataEstimator measures one representation; for several use loss_data_curve')
-        x,y = *features.values(),y
-        if options.get('val') is None:
-            how = dict(stratify=options.pop('stratify', True), seed=options.get('seed', 0))
-            train,held = split_rows(y, val_frac=val_frac, **how)
-            x,y,options['val'] = x[train],y[train],(x[held],y[held])
-        else:
-            more,labels = _read(options['val'], None, *read)
-            options['val'] = *more.values(),labels
         options |= dict(store=Rows(options.get('store'), resume=options.get('resume', True)), n_seeds=n_seeds,
-                        whiten=whiten, train_steps=train_steps, batch_size=batch_size,
+                        whiten=whiten, train_steps=train_steps, batch_size=batch_size, val_frac=val_frac,
                         probe=as_probe(steps) if use_vmap else Probe(steps=steps))
-        self.max_train_size,self.val_size,self.verbose = len(y),len(options['val'][1]),verbose
-        self._curve,self._found = partial(loss_data_curve, x, y, **options),[]
+        self.max_train_size,self.val_size = map(len, split_rows(y, val_frac=val_frac, seed=options.get('seed', 0)))
+        self.verbose,self._found = verbose,[]
+        self._curve = partial(loss_data_curve, *features.values(), y, **options) # splits in the same way
         self.results = pd.DataFrame(columns=['seed','samples','val_loss','name'])
 
     def _measure(self, **spacing):

@@ -27,10 +27,9 @@ def _measures(curves, epsilons, edge, n_classes, unit, labels=None):
     "Each metric of curves, as a row of `compute_metrics`; `rows` has a value for each curve, of eSC log crossings"
     full,n,L,k = curves[0],curves[0].n[-1],curves[0].loss[-1],per_nat(unit)
     def each(f, *data, **options): return np.array([f(c, *data, **options) for c in curves])
-    def row(metric, rows, lower, upper, loglog, *, epsilon=math.nan, unit=unit, censored=False, higher=False, low=0,
-            high=math.inf):
-        return dict(metric=metric, epsilon=epsilon, value=rows[0], lower=lower, upper=upper, censored=censored,
-                    unit=unit, loglog=loglog, rows=rows, higher=higher, low=low, high=high)
+    def row(metric, rows, lower, upper, loglog, **others):
+        return dict(metric=metric, epsilon=math.nan, value=rows[0], lower=lower, upper=upper, censored=False, unit=unit,
+                    loglog=loglog, rows=rows, higher=False, low=0, high=math.inf)|others
     def by_edges(f, **options):
         options |= dict(n_classes=n_classes, unit=unit)
         ends = [f(full, edge=e, **options) if e!='left' or n_classes else math.inf for e in ('right','left','loglog')]
@@ -45,9 +44,10 @@ def _measures(curves, epsilons, edge, n_classes, unit, labels=None):
         yield row('compression', rows, least, most, loglog, unit='ratio', higher=True)
     for e in epsilons: yield row('sdl', *by_edges(sdl, epsilon=e), epsilon=e, censored=not reached(L, e))
     for e in epsilons:
-        b,rows = esc_bracket(full, epsilon=e),each(lambda c, e=e: esc_bracket(c, epsilon=e).crossing)
-        found = row('esc', np.log(rows), *b, epsilon=e, unit='samples', censored=b.upper==math.inf)
-        yield found|dict(value=min(b.upper, n))
+        brackets = [esc_bracket(c, epsilon=e) for c in curves]
+        lower,upper,crossing = brackets[0]
+        yield row('esc', np.log([o.crossing for o in brackets]), lower, upper, crossing, value=min(upper, n), epsilon=e,
+                  unit='samples', censored=upper==math.inf)
     if labels:
         train,val = labels
         for name,f,given in ('mi',mutual_information,{}),('v_information',v_information,dict(train_labels=train)):

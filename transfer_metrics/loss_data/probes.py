@@ -32,7 +32,7 @@ def mlp(
     "Linear layers with ReLU between them; weights and biases are uniform in $\\pm1/\\sqrt{d}$ for $d$ inputs, as in `nn.Linear`"
     layers:list[nn.Module] = []
     for d,k in pairwise(sizes):
-        layer = nn.Linear(d, k, device='meta', dtype=torch.float64).to_empty(device='cpu')
+        layer = nn.utils.skip_init(nn.Linear, d, k, dtype=torch.float64)
         for p in layer.parameters(): p.data.uniform_(-d**-.5, d**-.5, generator=g)
         layers += [layer,nn.ReLU()]
     return nn.Sequential(*layers[:-1])
@@ -199,7 +199,7 @@ def _can_stack(make, x, n_classes):
         raise ValueError(f'the module must return logits [b, {n_classes}], it returned {shape} for {len(x)} samples')
     try: _stacked(nets)[1](torch.stack([x,x]))
     except RuntimeError: return False # what `torch.func` cannot do
-    return not any(True for _ in nets[0].buffers())
+    return not [*nets[0].buffers()]
 
 def _train_together(make, jobs, x, y, xv, yv, lr, train_steps, batch_size, matmul, bar):
     "Validation losses of networks with equally many rows per batch"
@@ -246,13 +246,13 @@ def train_probes(
     n_classes:int, # Number of classes
     train_steps:int=4000, # Batches that each network learns from
     batch_size:int=256, # Rows per batch
-    device:Any=None, # Where to train; `None`: where `x` is
+    device:Any=None, # Where to train; `None`: where the data are
     matmul:str='float32', # `'bfloat16'`: faster and coarser products, where the processor supports them
     progress:bool=True, # Show a progress bar
 ) -> Iterator[tuple[int,float,str]]: # Position in `jobs`, mean validation loss in nats, and the error of a failed network
     "Train one network per job, in groups whose batches have equally many rows"
     one_of(matmul, 'matmul', ('float32','bfloat16'))
-    data,steps,make = [o.to(x.device if device is None else device) for o in (x,y,*val)],probe.steps,None
+    data,steps,make = [o.to(device) for o in (x,y,*val)],probe.steps,None
     if probe.make:
         def make(seed): return probe.make(tuple(x.shape[1:]), n_classes, seed).to(data[0])
         if not _can_stack(make, data[0], n_classes):

@@ -92,10 +92,9 @@ def render_latex(
     >>> print(render_latex(compute_metrics(curve, epsilons=[.5])).splitlines()[-3])
      & $\\varepsilon$SC, $\\varepsilon=0.5$ & 4 \\\\
     """
-    table = metrics_df if getattr(metrics_df.columns, 'nlevels', 1)==2 else metrics_table(metrics_df, decimals=decimals)
-    sizes = sorted(set(table.columns.get_level_values(1)))
-    names = list(dict.fromkeys(table.columns.get_level_values(0)))
-    blocks = {f'{n}': table.xs(n, axis=1, level=1).reindex(columns=names, fill_value='--') for n in sizes}
+    table = metrics_df if metrics_df.columns.nlevels==2 else metrics_table(metrics_df, decimals=decimals)
+    names,sizes = map(table.columns.unique, range(2))
+    blocks = {f'{n}': table.xs(n, axis=1, level=1).reindex(columns=names, fill_value='--') for n in sorted(sizes)}
     def label(row): return re.sub(r'eps=([^,]+)', r'$\\varepsilon=\1$', row.replace('eSC', r'$\varepsilon$SC'))
     texts = pd.concat(blocks).rename(index=label, level=1).rename_axis(columns=None)
     texts = texts.map(lambda s: s.replace('> ', '$>$ ').replace('inf', r'$\infty$'))

@@ -29,7 +29,7 @@ from ..outputs import as_numpy, frozen
 def _rows(x):
     "Inputs as rows of floating point numbers"
     t = as_tensor(x, 'x')
-    return t.reshape(len(t), math.prod(t.shape[1:]))
+    return t.reshape(len(t), -1)
 
 def raw_repr(
     x:ArrayLike, # Inputs, shape `[b, ...]`
@@ -67,26 +67,22 @@ def pca_repr(
 class TorchRepr:
     "A function on tensors as a function on NumPy arrays, see `numpy_wrap_torch`"
     def __init__(self,
-        f:Callable, # On tensors `[b, ...]`; an `nn.Module` is left as it was
-        device:Any=None, # Where it runs; `None`: where its weights are
-    ):
-        self.f,self.device = f,device
+        f:Callable, # On tensors `[b, ...]`; an `nn.Module` is left as it was, and runs where its weights are
+    ): self.f = f
 
     def __call__(self, x):
         t = torch.as_tensor(x)
         if not isinstance(self.f, nn.Module):
-            with torch.no_grad(): return as_numpy(self.f(t.to(self.device)))
-        with frozen(self.f, self.device) as f:
+            with torch.no_grad(): return as_numpy(self.f(t))
+        with frozen(self.f) as f:
             like = next((p for p in chain(f.parameters(), f.buffers()) if p.is_floating_point()), t)
             return as_numpy(f(t.to(like.device, like.dtype if t.is_floating_point() else None)))
 
 def numpy_wrap_torch(
     f:Callable, # Takes and returns tensors with one row per input, such as an `nn.Module`
-    *,
-    device:Any=None, # Where it runs; `None`: where its weights are
 ) -> TorchRepr: # Takes and returns NumPy arrays; `.f` is `f`
     "A representation from a function on PyTorch tensors"
-    return TorchRepr(f, device)
+    return TorchRepr(f)
 
 # %% ../../nbs/loss_data/08_representations.ipynb #7a4a7f86
 def _fit(net, loss, n, g, epochs, batch_size, lr, desc, progress):

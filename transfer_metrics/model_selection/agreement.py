@@ -79,7 +79,7 @@ def name_points(
     *,
     size:float=7, # Size of the letters, in points
 ):
-    "Write a name next to each point, where it overlaps few points and names"
+    "Write a name next to each point, where it overlaps the fewest points and names"
     points = np.c_[list(x),list(y)]
     ax.figure.canvas.draw()
     taken = [Bbox.from_bounds(u-4, v-4, 8, 8) for u,v in ax.transData.transform(points)]

@@ -128,7 +128,7 @@ static = 'n_parameters','source_accuracy','elsewhere'
 _columns = 'benchmark','hub','score','kind','statistic','value','lo','hi','lo_models','hi_models','n','n_models'
 
 def _fidelity(bench, table, counts):
-    "Share of the differences in accuracy that those of the score explain, with the slope of the other data sets"
+    "Share of the squared differences in accuracy that the score explains, with the slope of the other data sets"
     there = (table.notna()&bench.accuracy.notna()).to_numpy()
     x,y = (np.nan_to_num((o-o.mean())/o.stack().std()) for o in (table,bench.accuracy))
     with np.errstate(all='ignore'):

@@ -33,8 +33,8 @@ class Chance:
     value: float # Score with the labels as they are
     mean: float # Mean of the permutations
     std: float # Standard deviation of the permutations
-    lo: float # Lower end of the range of the permutations
-    hi: float # Upper end
+    lo: float # Lower quantile of the permutations, 2.5 % by default
+    hi: float # Upper quantile
     p_value: float # Share of permutations that score at least as well, in (0, 1]
     n_perm: int # Number of permutations
     exact: bool # Whether these are all arrangements of the labels
@@ -66,7 +66,7 @@ def chance(
     coverage:float=.95, # Share of the permutations between `lo` and `hi`
     seed:int=0, # Seed of the permutations
     **options:Any, # Options of the metric
-) -> Chance: # Value; mean, standard deviation and range of the permutations; p-value
+) -> Chance: # Value; mean, standard deviation and quantiles of the permutations; p-value
     """Compare a score with the same score for permuted labels, which have no relation to the features
 
     Raises `ValueError` if the metric takes no labels.
@@ -87,7 +87,7 @@ def chance(
     if classes and m.from_moments: score = _of_moments(m, data, rows, options)
     groups = [np.flatnonzero(rows==c) for c in range(int(rows.max())+1)] if classes else []
     ways,kind = math.lgamma(len(rows)+1),'pairings'
-    if groups and min(map(len, groups))>1: # SciPy deals the samples to the classes
+    if groups and min(map(len, groups))>1: # SciPy assigns the samples to the classes
         ways,kind,codes = ways-sum(math.lgamma(len(o)+1) for o in groups),'independent',rows.sort().values
         def permuted(*samples): return score(codes[np.argsort(np.concatenate(samples))])
     else:

@@ -60,7 +60,7 @@ def _groups(values, drawn, coverage):
 def cross_validation_variance(
     cv:int=5, # Number of folds
 ) -> float: # Factor of the variance; 2.25 for five folds
-    "By how much the variance of a cross-validated accuracy exceeds that of independent predictions (Nadeau and Bengio 2003)"
+    "Variance of a cross-validated accuracy relative to independent predictions (Nadeau and Bengio 2003)"
     return 1+cv/(cv-1)
 
 def _spread(units, variance): return units.mean(0)+variance**.5*(units-units.mean(0))

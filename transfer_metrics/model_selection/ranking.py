@@ -63,7 +63,7 @@ def _warned(scores):
     return scores[scores.warning.fillna('')!=''] if 'warning' in scores else scores[:0].assign(warning='')
 
 def _voters(scores):
-    "Scores without any warning, which decide if the probe cannot"
+    "Scores without a warning, which rank the models if the probe cannot"
     names = scores.metric[scores.value.notna()].unique()
     return [k for k in names if not is_baseline(k) and k not in set(_warned(scores).metric)]
 

@@ -82,7 +82,7 @@ def _given(models, data):
         yield name,model,own
 
 def _key(model, data, options):
-    "Key of what outputs depend on"
+    "Cache key of the outputs of a model: weights, data and options"
     if isinstance(model, Outputs): return key_of(model.arrays(), model.source and model.source.arrays())
     samples = Samples.of(data)
     if hasattr(samples.loader, '__next__'):
@@ -187,7 +187,7 @@ def _score_model(name, model, data, metrics, store, resume, options):
     return found
 
 # %% ../../nbs/model_selection/01_scoring.ipynb #5ca8d598
-few_labels = 5 # with fewer per class, held-out accuracies do not decide
+few_labels = 5 # with fewer per class, models are not compared by held-out accuracy
 
 def _add_intervals(rows, coverage):
     "Add intervals to accuracies, and to the linear probe the probability of being the best, and groups"

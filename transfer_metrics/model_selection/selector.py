@@ -32,13 +32,13 @@ from ..transferability.linear_probe import linear_probe
 
 # %% ../../nbs/model_selection/09_selector.ipynb #89ccaa3c
 def _embeddings(X):
-    "Embeddings by model, if that is what `X` holds"
+    "Embeddings by model, if `X` holds them"
     if isinstance(X, pd.DataFrame): X = {k: v for k,v in X.items() if np.ndim(v.iloc[0])==1}
     by_model = isinstance(X, dict) and not issparse(X) and X
     return {k: np.stack([*v]) for k,v in X.items()} if by_model else None
 
 def _samples(X, y=None):
-    "Images in files, or whatever else a model takes"
+    "Samples as data of a model; paths of images are read from their files"
     first = X.iloc[0] if hasattr(X, 'iloc') else X[0]
     in_files = isinstance(first, (str,Path)) and Path(first).suffix.lower() in image_endings
     return Images([Path(o) for o in X], y) if in_files else (X,y)

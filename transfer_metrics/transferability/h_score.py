@@ -21,8 +21,8 @@ def _ledoit_wolf(moments:Moments) -> float:
     scatter,n,d = moments.scatter,moments.n,moments.d
     squares = scatter.square().sum()
     sampling_error = moments.q4-squares/n # q4: sum of $|x_i|^4$
-    distance = squares-scatter.trace()**2/d # from a multiple of the identity
-    if distance<=d*torch.finfo(torch.float64).eps*squares: return 0. # is one, up to rounding
+    distance = squares-scatter.trace()**2/d # squared distance of the scatter from a multiple of the identity
+    if distance<=d*torch.finfo(torch.float64).eps*squares: return 0. # the scatter is such a multiple, up to rounding
     return float((sampling_error/distance).clamp(0, 1))
 
 def _explained(moments:Moments, scatter:Tensor) -> float:
