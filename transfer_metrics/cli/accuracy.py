@@ -39,7 +39,7 @@ def accuracy(report,
     if n_sets: options['n_sets'] = n_sets
     if known_outputs or new_outputs:
         if not (known_outputs and new_outputs): raise ValueError('--known-outputs and --new-outputs go together')
-        labelled,order = read_probs(known_outputs)
+        labelled,order = read_probs(known_outputs, classes=names(classes) or None)
         sets = {Path(k).stem: read_probs(k, classes=order)[0] for k in names(new_outputs)}
         found = predicted_accuracy(Path(known_outputs).stem, labelled, sets, **options)
     elif models or known or new:

@@ -52,7 +52,7 @@ class _Source:
         self.key = key_of(self.model, *(o if o is None else Samples.of(o) for o in (data,test)))
 
     def outputs(self):
-        "On the data and, if there is one, on the test set"
+        "Outputs on the data and, if there is one, on the test set"
         self.outs = self.outs or [o if o is None else outputs(self.model, o, desc=self.name, **self.options)
                                   for o in (self.data,self.test)]
         return self.outs
@@ -83,9 +83,9 @@ def _transfer(source, task, method, options):
 
 def study(
     experiment:str, # Name of the experiment, in the column `data`
-    sources:Mapping[str,Any], # Models by name, or names as of `load`; or `Outputs`, in pairs with a test set
-    data:Any=None, # Labelled data as of `Samples.of`, or such data by source; not needed for `Outputs`
-    tasks:Sequence[Task]=(), # As from `random_tasks` of the labels of `data`
+    sources:Mapping[str,Any], # Models, or names that `load` takes, by name; or `Outputs`, in pairs if there is a test set
+    data:Any=None, # Labelled data that `Samples.of` takes, or such data for each source by name; not needed for `Outputs`
+    tasks:Sequence[Task]=(), # Such as `random_tasks` returns for the labels of `data`
     *,
     test:Any=None, # The test set, like `data`, if the tasks have a separate one
     methods:Any=('retrain_head',), # Names, functions `(model, train, test) -> accuracy`, or `{name: method}`
@@ -101,7 +101,7 @@ def study(
 
     The experiments of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462). What fails has a row that says why.
 
-    Raises `ValueError` before anything is computed if sources, data, tasks, methods and metrics do not fit.
+    Raises `ValueError` before anything is computed if sources, data, tasks, methods and metrics do not fit together.
 
     >>> from transfer_metrics.experiments.tasks import random_tasks
     >>> labels = ['cat', 'dog']*10

@@ -20,7 +20,7 @@ def _gram_sum(p):
     gram = p.new_zeros((p.shape[1],p.shape[1]), dtype=torch.float64)
     for s in chunks(p, 2**20): add_gram(gram, p[s].double())
     used = gram.diagonal()>0
-    w = torch.linalg.eigvalsh(gram[used][:,used]).clamp(min=0) # of the lower half
+    w = torch.linalg.eigvalsh(gram[used][:,used]).clamp(min=0) # reads only the lower triangle
     delta = max(32., math.sqrt(len(w)))*torch.finfo(torch.float64).eps*w[-1]
     total,error = float(w.sqrt().sum()),float((delta/torch.maximum(w, delta).sqrt()).sum())
     return total if error<=1e-10*total else math.nan

@@ -40,7 +40,7 @@ from .prediction import TransformHead, jigsaw_prediction, rotation_prediction
 
 # %% ../../nbs/invariance/13_predicted_accuracy.ipynb #d754efb9
 def _of_outputs(prior='uniform'):
-    "Metrics of the outputs for the images as they are, with their options"
+    "Metrics that are computed from the outputs for the untransformed images, with their options"
     among = {k: m for k,m in registry('invariance').items()
              if {*m.args}<={'probs','logits','source_probs','source_labels'}}
     return resolve_all(among|dict(atc_entropy=partial(atc, score='entropy'), cot=partial(cot, prior=prior)))
@@ -80,8 +80,8 @@ def label_free_names(
     return names
 
 def label_free_report(
-    model:Any, # Network, name as of `load`, or fitted scikit-learn classifier
-    data:Any, # Images as the model takes them, or any data that it takes; labels serve the row `accuracy` only
+    model:Any, # Network, name that `load` takes, or fitted scikit-learn classifier
+    data:Any, # Images as the model takes them, or any data that it takes; labels are used only for the row `accuracy`
     metrics:str|Iterable[str]|None=None, # Names; `None`: all that are possible
     source:Any=None, # `Outputs` of the model for labelled samples, or `(probs, labels)`; for `doc` and `atc`
     *,
@@ -128,11 +128,11 @@ def label_free_report(
 def read_probs(
     path:str|Path, # .csv, .tsv or .parquet with a column of probabilities per class; .npz or a folder as from `Outputs.save`
     *,
-    classes:Sequence[str]|None=None, # Names of the classes in their order, such as of another file; `None`: as in the file
+    classes:Sequence[str]|None=None, # Names of the classes in the order to return them, such as that of another file; `None`: as in the file
 ) -> tuple[Outputs,list[str]]: # Probabilities, with labels as column numbers; and the names of the classes
     """Probabilities in a file; labels are in a column called label, labels, target, class or y, if there is one
 
-    A common beginning of the columns, `probability_`, `prob_` or `p_`, is left out of the names. Raises `ValueError` if
+    A common prefix of the column names, `probability_`, `prob_` or `p_`, is left out of the names. Raises `ValueError` if
     columns are missing, or a label is not a class.
 
     >>> from tempfile import TemporaryDirectory
@@ -183,7 +183,7 @@ class _Known:
                     class_balance=max(0., self.accuracy-moved))
 
     def rows(self, rng, w=1., most=400):
-        "At most `most` of the samples, every other time in other class proportions"
+        "At most `most` of the samples, with other class proportions in half of the cases"
         if rng.random()<.5:
             occur,codes,counts = np.unique(self.labels, return_inverse=True, return_counts=True)
             w = w*(rng.dirichlet(np.full(len(occur), rng.choice([.3,1,3.])))/counts)[codes]
@@ -243,14 +243,14 @@ class _Learned:
         self.errors = np.where(np.isnan(errors), np.nanmax(errors), errors) # sets of one class have no AUROC
 
     def estimate(self, p):
-        "Three estimates, their standardized probits, and the accuracy that follows"
+        "Three estimates, their standardized probits, and the reported accuracy"
         found = self.known.estimates(p)
         values = [*found.values()]
         x = (_probits(values)-self.mean)/self.std
         return found,x,float(np.median(values) if self.ridge is None else ndtr(self.ridge.predict([x])[0]))
 
     def interval(self, j, value, x, n, coverage):
-        "Split-conformal interval of a quality, from its errors relative to those in similar sets; few samples widen it"
+        "Conformal interval of accuracy, F1 or AUROC, from the errors relative to those in similar sets; wider for few samples"
         errors,m = self.errors[:,j],len(self.errors)
         def typical(x, others):
             K = np.exp(-((x[:,None]-self.X)**2).sum(-1)/2)*others
@@ -359,8 +359,8 @@ def _run(model, data, limit, seed, run):
     return found['probs'],found.get('labels')
 
 def predicted_accuracy(
-    model:Any, # Network, name as of `load`, classifier of scikit-learn, or several by name; with `Outputs` a name or `None`
-    known:Any, # Labelled samples that the model was not trained on, in any form of `Samples.of`, an `ImageSet`, or `Outputs`
+    model:Any, # Network, name that `load` takes, scikit-learn classifier, or several of these by name; with `Outputs`, a name or `None`
+    known:Any, # Labelled samples that the model was not trained on, in any form that `Samples.of` takes, an `ImageSet`, or `Outputs`
     new:Any, # Samples without labels, likewise; or several sets by name
     *,
     classes:Sequence[str]=(), # Names of the outputs in their order; by default those of the model

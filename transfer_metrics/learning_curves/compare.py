@@ -103,7 +103,7 @@ def read_curves(
 ) -> tuple[Curve,Curve]: # Without and with transfer
     """Two learning curves from tables
 
-    Raises `ValueError` if columns are missing or hold no numbers, or if `by` has more than two values and no `keep`.
+    Raises `ValueError` if columns are missing or hold no numbers, or if `by` has more than two values and `keep` is not given.
 
     >>> table = pd.DataFrame(dict(n=[0, 10, 0, 10], perf=['20%', '50%', '30%', '70%'], init=['none', 'none', 'b', 'b']))
     >>> read_curves(table, by='init')[1]
@@ -135,7 +135,7 @@ def missed_by_transfer(
     base:Curve, # Curve without transfer
     transfer:Curve, # Curve with transfer
 ) -> float|np.ndarray: # In the unit of the performance, lower is better; of many curves an array
-    "Length of the levels that `base` reaches and `transfer` never reaches"
+    "Length of the range of levels that `base` reaches and `transfer` never reaches"
     sides = Sides(base=base, transfer=transfer)
     b,t = sides
     return sides.value(np.maximum(b.best[:,-1]-t.best[:,-1], 0))
@@ -144,7 +144,7 @@ def missed_by_base(
     base:Curve, # Curve without transfer
     transfer:Curve, # Curve with transfer
 ) -> float|np.ndarray: # In the unit of the performance, higher is better; of many curves an array
-    "Length of the levels that `transfer` reaches and `base` never reaches"
+    "Length of the range of levels that `transfer` reaches and `base` never reaches"
     return missed_by_transfer(transfer, base)
 
 def _reason(name, value, base, transfer):

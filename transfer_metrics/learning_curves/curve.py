@@ -152,10 +152,10 @@ class Side(NamedTuple):
         return np.maximum.accumulate(self.q, axis=1)
 
     def on_edge(self,
-        i:np.ndarray, # Number of the segment: 0 is below the first level, `k` is never, shape `[r, m]`
+        i:np.ndarray, # Number of the segment: 0 for levels at or below the first, `k` for levels that are never reached, shape `[r, m]`
         *levels:np.ndarray, # Levels on these segments, shape `[r, m]` each
     ) -> list[np.ndarray]: # For each of `levels`, in its shape
-        "$n$ at which the segments are at the levels"
+        "$n$ at which the segments reach the levels"
         rise = np.diff(self.q, axis=1)
         q0,dq = (np.take_along_axis(np.pad(o, ((0,0),(1,1)), constant_values=1), i, 1)
                  for o in (self.q[:,:-1], np.where(rise>0, rise, 1)))
@@ -199,14 +199,14 @@ class Sides:
     def __iter__(self): return iter(self.sides)
 
     def _round(self, q):
-        "`q` to 14 digits of the power of ten above the largest level"
+        "`q` rounded to 14 decimals, relative to the power of ten above the largest level"
         f = 10.**(14-np.ceil(np.log10(np.maximum(self.scale, 1e-280))))
         return np.rint(q*f)/f
 
     def level(self,
         p:ArrayLike, # Levels in the unit of the curves, shape `[m]` or `[r, m]`
     ) -> np.ndarray: # Shape `[r, m]`
-        "Other levels in the orientation and precision of these curves"
+        "Levels with the sign and the rounding of these curves"
         return self._round(self.sign*p)
 
     def value(self,
@@ -218,7 +218,7 @@ class Sides:
 
 # %% ../../nbs/learning_curves/01_curve.ipynb #b6857b50
 def at_levels(
-    f:Any, # Function of as many arrays as there are curves: their lexp
+    f:Any, # Function of one array per curve, the sizes at which it reaches the levels
     p:ArrayLike, # Level or levels in the unit of the curves, any shape
     **curves:Curve, # Curves by their names in error messages
 ) -> ArrayLike: # In the shape and type of `p`; of many curves one row each

@@ -51,7 +51,7 @@ def log_line(
 # %% ../../nbs/learning_curves/09_extrapolate.ipynb #32492af2
 farthest = 32 # times the largest measured size: up to here the intervals were checked
 coverages = {.5: .34, .8: .58, .9: .77, .95: 1.16} # half-widths of the intervals as multiples of the scale, chosen below
-probe_widening = 2.25 # of the intervals of frames of `loss_data_curve`: what MLP probes need, measured below
+probe_widening = 2.25 # factor for the intervals of `loss_data_curve` frames: MLP probes need it, as measured below
 
 def _laws(n, loss, at):
     "Both laws at the sizes `at`, shape `[2, m, t]`, and where they end"
@@ -161,7 +161,7 @@ def samples_needed(
 ) -> pd.DataFrame: # Columns `name, target, value, lo, hi, note`, sizes; `inf` where the law or the end of its interval never gets there
     """The training size at which a curve reaches a performance
 
-    Exact to 0.2 %. The law is followed to 1,000 times the largest size, its interval to 32 times. If the target is
+    Extrapolated sizes lie on a grid with steps of 0.2 %. The law is followed to 1,000 times the largest size, its interval to 32 times. If the target is
     not even within the interval there, `lo` is this size. On 63 curves of new tasks, intervals at 0.9 contained the true
     size in 94 % of cases. Most had no upper end (82 %); of the others 79 % contained it.
 

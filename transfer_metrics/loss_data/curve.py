@@ -90,7 +90,7 @@ def jackknife_t(
 def warn_non_monotone(
     curves:dict[Any,list[LossCurve]], # As from `loss_curves`
 ) -> None:
-    "Warn about curves whose mean loss rises above an earlier one: a 95 % interval for all points together is above 0"
+    "Warn if a mean loss is above an earlier one: if the 95 % interval of the rise, corrected for the number of points, is above 0"
     found = []
     for name,each in curves.items():
         n,L = each[0].n,np.stack([c.loss for c in each])

@@ -114,7 +114,7 @@ def summary(
     scores:pd.DataFrame, # Scores from `score_models`
     *,
     by:str|None=None, # As in `rank`
-) -> str: # At most 25 sentences, one per line
+) -> str: # At most 25 lines
     """Summary of a ranking: the first model, how certain it is, and warnings
 
     >>> print(summary(pd.DataFrame(dict(model=['a', 'b'], metric='linear_probe', value=[.7, .8]))))
@@ -131,8 +131,9 @@ def summary(
         if n>1: put(f'{first} is the best of these {n} models with probability {_probability(top.p_best)}.')
         near = [f'{r.Index} ({100*r.accuracy:.1f} %, probability {_probability(r.p_best)})'
                 for r in table[table.group==top.group].itertuples()][1:]
-        if near: put(f'These samples cannot distinguish it from {_join(near)}.\n'
-                     'Use the cheapest of them, or label more samples.')
+        if near:
+            put(f'These samples cannot distinguish it from {_join(near)}.')
+            put('Use the cheapest of them, or label more samples.')
         others = score_table(scores)[[k for k in table if k in (*voters,'knn')]]
         chosen = (others*[direction(k) for k in others]).idxmax()
         for model,metrics in chosen.groupby(chosen):

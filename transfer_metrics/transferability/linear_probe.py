@@ -29,7 +29,7 @@ def _softmax_held_out(x, y, c, fold):
     return logits
 
 def probe_correct(
-    features:ArrayLike, # Features of the samples, shape `[n, d]`, at least two
+    features:ArrayLike, # Features of at least two samples, shape `[n, d]`
     labels:ArrayLike, # Their labels, any hashable values, shape `[n]`
     *,
     cv:int=5, # As in `linear_probe`
@@ -52,7 +52,7 @@ def probe_correct(
     cost="one eigendecomposition, of a matrix with min(n, d) rows; one fit per fold with `head='logistic'`",
     avoid="one class lies between others (use `head='logistic'`), or the whole network will be fine-tuned")
 def linear_probe(
-    features:ArrayLike, # Features of the samples, shape `[n, d]`, at least two
+    features:ArrayLike, # Features of at least two samples, shape `[n, d]`
     labels:ArrayLike, # Their labels, any hashable values, shape `[n]`
     *,
     cv:int=5, # Number of folds
