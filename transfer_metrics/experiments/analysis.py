@@ -25,7 +25,7 @@ _unit,_series = ['data','model','task'],['data','model','method']
 _fewer = dict(n_boot=2000) # resamples than elsewhere, for many tables
 
 def score_pairs(
-    frame:pd.DataFrame, # As from `study`
+    frame:pd.DataFrame, # Returned by `study`
     score:str='leep', # Name of a score
     method:str|None=None, # Name of a method; `None`: all
 ) -> pd.DataFrame: # Columns `data, model, task, n_classes, method, score, accuracy`
@@ -73,7 +73,7 @@ def _cut(pairs, score, n):
     return _sign(score)*edges,np.clip(np.searchsorted(edges, v, side='right'), 1, n)
 
 def levels(
-    frame:pd.DataFrame, # As from `study`
+    frame:pd.DataFrame, # Returned by `study`
     score:str='leep', # Name of a score
     n:int=5, # Number of levels
     *,
@@ -96,7 +96,7 @@ def _within(v, groups):
     return np.where(abs(out)>1e-12*abs(v).max(), out, 0.)
 
 def correlations(
-    frame:pd.DataFrame, # As from `study`
+    frame:pd.DataFrame, # Returned by `study`
     scores:str|Iterable[str]|None=None, # Names of scores; `None`: all
     *,
     method:str|None=None, # Name of a method; `None`: all
@@ -118,12 +118,12 @@ def correlations(
     return pd.DataFrame(rows, columns=[*_series,'score','given','statistic','value','lo','hi','tasks'])
 
 def selection(
-    frame:pd.DataFrame, # As from `study`, of several models
+    frame:pd.DataFrame, # Returned by `study`, of several models
     scores:str|Iterable[str]|None=None, # Names of scores; `None`: all
     *,
     method:str|None=None, # Name of a method; `None`: the first
     **options:Any, # Of `judge`: `statistics`, `against`, `coverage`, `n_boot` (2,000), `seed`
-) -> pd.DataFrame: # As from `judge`; its data sets are the tasks
+) -> pd.DataFrame: # Like the result of `judge`; its data sets are the tasks
     "How well each score chooses among source models, mean over tasks"
     accuracies = frame[frame.kind=='accuracy']
     method = method or accuracies.metric.iloc[0]
@@ -135,7 +135,7 @@ def selection(
     return judge(Benchmark('study', accuracy, tables, {}), **options)
 
 def convergence(
-    frame:pd.DataFrame, # As from `study`, with two methods that train in epochs
+    frame:pd.DataFrame, # Returned by `study`, with two methods that train in epochs
     score:str='leep', # Name of a score
     n:int=5, # Number of levels
     *,
@@ -164,7 +164,7 @@ def _named_series(frame, *columns):
         yield style(i),', '.join(map(str, name)) if differ else '',o
 
 def plot_correlation(
-    frame:pd.DataFrame, # As from `study`
+    frame:pd.DataFrame, # Returned by `study`
     score:str='leep', # Name of a score
     *,
     method:str|None=None, # Name of a method; `None`: all
@@ -183,7 +183,7 @@ def plot_correlation(
     return ax
 
 def plot_intervals(
-    table:pd.DataFrame, # As from `levels`, `convergence`, `correlations` or `selection`; choose rows with `table[...]`
+    table:pd.DataFrame, # Returned by `levels`, `convergence`, `correlations` or `selection`; choose rows with `table[...]`
     x:str, # Column of the horizontal axis, such as 'level', 'epoch' or 'score'
     *,
     ax:Any=None, # Axes; `None`: of a new figure

@@ -36,7 +36,7 @@ class Coded(NamedTuple):
 
     @classmethod
     def of(cls,
-        data:Any, # Labelled samples as of `Samples.of`
+        data:Any, # Labelled samples in any form that `Samples.of` takes
         name:str, # Name in error messages
         classes:np.ndarray|None=None, # Classes of other data; `None`: those that occur
     ) -> 'Coded':
@@ -145,7 +145,7 @@ def _train(model, train, test, reset, *, epochs, lr, batch_size, momentum, weigh
 
 def fine_tune(
     model:nn.Module, # Pretrained classifier; a copy is trained
-    train:Any, # Labelled target data to learn from, in any form of `Samples.of` that has positions
+    train:Any, # Labelled target data to learn from, in any form of `Samples.of` with positions
     test:Any, # Labelled target data to be tested on
     *,
     epochs:int=10, # Passes over the training data

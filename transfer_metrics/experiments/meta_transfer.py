@@ -60,7 +60,7 @@ class CNAPs(nn.Module):
     "A frozen classifier and what adapts it to a task, after [Bateni et al. 2020](https://arxiv.org/abs/1912.03432)"
     def __init__(self,
         model:nn.Module, # Pretrained classifier; it is copied
-        example:Any, # One or more images, as of `Samples.of`
+        example:Any, # One or more images in any form that `Samples.of` takes
         *,
         layers:Sequence[str]|None=None, # Layers to put FiLM after; `None`: each `BatchNorm`, or each convolution
         ridge:float=1., # $\rho$ of the head
@@ -133,7 +133,7 @@ class CNAPs(nn.Module):
         return {k: (1+p[:len(p)//2],p[len(p)//2:]) for k,p in zip(self.layers, parts, strict=True)}
 
     def adapt(self,
-        support:Any, # Labelled images to learn from, as of `Samples.of`
+        support:Any, # Labelled images to learn from in any form that `Samples.of` takes
     ) -> Adapted: # A classifier of images
         "A classifier for a task, from its examples"
         s = Coded.of(support, 'support')
@@ -158,7 +158,7 @@ class CNAPs(nn.Module):
         return cross_entropy(logits, truth),(logits.argmax(1)==truth).double().mean()
 
     def meta_train(self,
-        data:Any, # Labelled source images as of `Samples.of`, or a list of such; each episode is drawn from one
+        data:Any, # Labelled source images in any form that `Samples.of` takes, or a list of such; each episode is drawn from one
         *,
         n_episodes:int=400, # Steps of training
         classes:int|tuple=(5,20), # Classes of an episode, or fewest and most (no more than there are)
@@ -193,7 +193,7 @@ class CNAPs(nn.Module):
 
 def meta_transfer(
     learner:nn.Module, # `CNAPs`; of any other classifier the frozen features are used, with the Mahalanobis head
-    support:Any, # Labelled images to learn from, as of `Samples.of`
+    support:Any, # Labelled images to learn from in any form that `Samples.of` takes
     test:Any, # Labelled images to be tested on
 ) -> Transferred: # Test accuracy in [0, 1]; its `model` is the adapted classifier
     """Test accuracy of a few-shot learner on a task

@@ -26,7 +26,7 @@ def cot(
 
     From [Lu et al. 2023](https://arxiv.org/abs/2305.15640).
 
-    Raises `ValueError` if rows are not probabilities, or `prior` is not proportions of all classes.
+    Raises `ValueError` if rows are not probabilities, or `prior` does not hold the proportions of all classes.
 
     >>> probs = [[.9, .1], [.8, .2], [.7, .3], [.4, .6]]
     >>> round(cot(probs), 3), round(cot(probs, prior=[.75, .25]), 3)

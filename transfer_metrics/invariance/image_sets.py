@@ -61,7 +61,7 @@ def checked_images(
     return x
 
 def image_set(
-    data:Any, # Images in any form of `Samples.of`, labelled or not
+    data:Any, # Images in any form that `Samples.of` takes, labelled or not
     name:str='images', # Name of the set
     *,
     size:int|None=None, # Resize the shorter side and crop the center to this many pixels; `None`: as they are

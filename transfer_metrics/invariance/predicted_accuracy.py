@@ -48,8 +48,8 @@ def _of_outputs(prior='uniform'):
 _of_views = 'rotation_invariance','jigsaw_invariance','rotation_prediction','jigsaw_prediction'
 
 def predictions(
-    model:Any, # As of `forward`
-    data:Any, # As of `forward`
+    model:Any, # As in `forward`
+    data:Any, # As in `forward`
     **options:Any, # Of `forward`
 ) -> dict[str,np.ndarray]: # `probs`, `logits`, `labels`; those that all batches have, one row per sample
     "Outputs of a model for all batches"
@@ -282,7 +282,7 @@ def _auroc(p, q):
     return float(np.mean(areas or math.nan))
 
 def _qualities(p, q):
-    "Accuracy, macro F1, and AUROC of up to 20 classes, of predictions from `p`, for labels with the probabilities `q`"
+    "Accuracy, macro F1 and AUROC (NaN for more than 20 classes) of predictions from `p`, for labels with the probabilities `q`"
     return np.array([q[np.arange(len(p)),p.argmax(1)].mean(), np.nanmean(_f1(p, q)),
                      _auroc(p, q) if p.shape[1]<=20 else math.nan])
 
@@ -366,7 +366,7 @@ def predicted_accuracy(
     classes:Sequence[str]=(), # Names of the outputs in their order; by default those of the model
     n_sets:int=60, # Number of synthetic sets
     coverage:float=.9, # Nominal coverage of the intervals
-    limit:int=2000, # Use at most this many labelled samples, and five times as many new ones, drawn at random
+    limit:int=2000, # For a network: use at most this many labelled samples, and five times as many new ones, drawn at random
     seed:int=0, # Of the draws and of the synthetic sets
     batch_size:int=256, # Samples per forward pass
     device:Any=None, # Where to run; `None`: where the model is

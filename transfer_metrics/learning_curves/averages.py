@@ -68,7 +68,7 @@ def mean_over_levels(
     hi:np.ndarray, # The other end
     on_pieces:Callable, # Mean of the quantity on pieces, from `(n_from, n_to)` of the base and of transfer
     at_level:Callable, # The quantity at a level, from `n` of both, where the range has no length
-) -> float|np.ndarray: # A float; of many curves an array
+) -> float|np.ndarray: # A float; an array for many curves
     "Mean over the levels of a quantity that compares how many samples two curves need"
     b,t = sides
     lo,hi = np.minimum(lo, hi),np.maximum(lo, hi)

@@ -134,7 +134,7 @@ def read_curves(
 def missed_by_transfer(
     base:Curve, # Curve without transfer
     transfer:Curve, # Curve with transfer
-) -> float|np.ndarray: # In the unit of the performance, lower is better; of many curves an array
+) -> float|np.ndarray: # In the unit of the performance, lower is better; an array for many curves
     "Length of the range of levels that `base` reaches and `transfer` never reaches"
     sides = Sides(base=base, transfer=transfer)
     b,t = sides
@@ -143,7 +143,7 @@ def missed_by_transfer(
 def missed_by_base(
     base:Curve, # Curve without transfer
     transfer:Curve, # Curve with transfer
-) -> float|np.ndarray: # In the unit of the performance, higher is better; of many curves an array
+) -> float|np.ndarray: # In the unit of the performance, higher is better; an array for many curves
     "Length of the range of levels that `transfer` reaches and `base` never reaches"
     return missed_by_transfer(transfer, base)
 

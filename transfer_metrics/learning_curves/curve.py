@@ -211,7 +211,7 @@ class Sides:
 
     def value(self,
         v:np.ndarray, # One entry per row
-    ) -> float|np.ndarray: # A float; of many curves an array, shape `[r]`
+    ) -> float|np.ndarray: # A float; an array for many curves, shape `[r]`
         "A result in the form that is returned to the user"
         v = v.reshape(-1)
         return v if self.many else float(v[0])
@@ -246,7 +246,7 @@ def lexp(
 
 # %% ../../nbs/learning_curves/01_curve.ipynb #47a27f16
 class AsymptoteFit(NamedTuple):
-    "A law with a limit, $p^* - a\\,n^{-b}$ (power) or $p^* - a\\,e^{-bn}$ (exp); of many curves an array each"
+    "A law with a limit, $p^* - a\\,n^{-b}$ (power) or $p^* - a\\,e^{-bn}$ (exp); arrays for many curves"
     p_star: Any # the limit
     a: Any # distance to the limit at $n=1$ (power) or $n=0$ (exp), negative if the curve falls
     b: Any # rate

@@ -30,7 +30,7 @@ def effective_data(
     transfer:Curve, # With transfer
     *,
     n:float|None=None, # Number of samples of transfer, within its curve; `None`: its smallest measured size above 0
-) -> float|np.ndarray: # In the unit of `n`, higher is better, negative if transfer does worse; of many curves an array
+) -> float|np.ndarray: # In the unit of `n`, higher is better, negative if transfer does worse; an array for many curves
     """Extra samples that the base needs to reach the performance of transfer after `n` samples
 
     From [Hernandez et al. 2021](https://arxiv.org/abs/2102.01293).

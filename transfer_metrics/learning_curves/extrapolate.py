@@ -193,7 +193,7 @@ def samples_needed(
     return pd.DataFrame(rows)
 
 def needed_text(
-    found:pd.DataFrame, # As from `samples_needed`
+    found:pd.DataFrame, # Returned by `samples_needed`
 ) -> str: # One line per curve
     "The training sizes that are needed, in words"
     def line(row):

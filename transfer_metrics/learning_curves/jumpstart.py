@@ -23,7 +23,7 @@ _cost = 'milliseconds, once the curves are measured'
 def jumpstart(
     base:Curve, # Curve without transfer
     transfer:Curve, # Curve with transfer
-) -> float|np.ndarray: # In the unit of the curves, positive if transfer is better; of many curves an array
+) -> float|np.ndarray: # In the unit of the curves, positive if transfer is better; an array for many curves
     """How much better transfer is at its first size than the base is at its first size
 
     From [Dietterich 2006](https://core.ac.uk/works/153926138).
@@ -43,7 +43,7 @@ def jumpstart(
 def asymptotic_advantage(
     base:Curve, # Curve without transfer
     transfer:Curve, # Curve with transfer
-) -> float|np.ndarray: # In the unit of the curves, positive if transfer is better; of many curves an array
+) -> float|np.ndarray: # In the unit of the curves, positive if transfer is better; an array for many curves
     """How much better transfer is at the end; the option `asymptote` of each curve defines its final level
 
     From [Dietterich 2006](https://core.ac.uk/works/153926138).
@@ -101,7 +101,7 @@ def mean_performance(
 def transfer_ratio(
     base:Curve, # Curve without transfer
     transfer:Curve, # Curve with transfer
-) -> float|np.ndarray: # Share of the base's area, positive if transfer is better; of many curves an array
+) -> float|np.ndarray: # Share of the base's area, positive if transfer is better; an array for many curves
     """Difference of the areas under the curves as a share of the base's, over the common range of `n`
 
     From [Taylor & Stone 2009](https://jmlr.org/papers/v10/taylor09a.html).

@@ -62,7 +62,7 @@ def average_relative_reduction(
     transfer:Curve, # Curve with transfer
     *,
     span:Any='union', # Levels to average over: 'union', 'overlap', 'base_to_transfer' or two levels `(lo, hi)`
-) -> float|np.ndarray: # Share in $[-\infty, 1]$, higher is better; of many curves an array
+) -> float|np.ndarray: # Share in $[-\infty, 1]$, higher is better; an array for many curves
     """Mean over the levels of the share of the data that transfer saves
 
     From [Dietterich 2006](https://core.ac.uk/works/153926138).
@@ -101,7 +101,7 @@ def average_symmetric_reduction(
     transfer:Curve, # Curve with transfer
     *,
     span:Any='union', # Levels to average over: 'union', 'overlap', 'base_to_transfer' or two levels `(lo, hi)`
-) -> float|np.ndarray: # Share in $[-1, 1]$, higher is better, 0 is no gain; of many curves an array
+) -> float|np.ndarray: # Share in $[-1, 1]$, higher is better, 0 is no gain; an array for many curves
     """Mean over the levels of the share of the data that transfer saves, or costs if it is negative
 
     It is always finite. Exchanging the curves changes its sign.

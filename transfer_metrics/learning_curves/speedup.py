@@ -40,7 +40,7 @@ def speedup(
 def integrated_speedup(
     base:Curve, # Curve without transfer
     transfer:Curve, # Curve with transfer
-) -> float|np.ndarray: # Factor in $[0, \infty]$, higher is better; of many curves an array
+) -> float|np.ndarray: # Factor in $[0, \infty]$, higher is better; an array for many curves
     """Mean speedup over the levels from the start of transfer to the end of the base
 
     From [Dietterich 2006](https://core.ac.uk/works/153926138). Infinite if transfer has a head start and rises at once.
@@ -69,7 +69,7 @@ def _log_ratio(num, den):
 def mean_log_speedup(
     base:Curve, # Curve without transfer
     transfer:Curve, # Curve with transfer
-) -> float|np.ndarray: # Natural logarithm of a factor, higher is better, 0 is no gain; of many curves an array
+) -> float|np.ndarray: # Natural logarithm of a factor, higher is better, 0 is no gain; an array for many curves
     """Mean of ln speedup over the levels above both starts and below both ends
 
     Raises `ValueError` if the curves differ in `direction` or `start`.

@@ -88,7 +88,7 @@ def jackknife_t(
     with np.errstate(all='ignore'): return t_interval(v[0], jackknife_error(v[1:]), len(v)-2, coverage=coverage)
 
 def warn_non_monotone(
-    curves:dict[Any,list[LossCurve]], # As from `loss_curves`
+    curves:dict[Any,list[LossCurve]], # Returned by `loss_curves`
 ) -> None:
     "Warn if a mean loss is above an earlier one: if the 95 % interval of the rise, corrected for the number of points, is above 0"
     found = []

@@ -279,7 +279,7 @@ class LossDataEstimator:
 
 # %% ../../nbs/loss_data/03_estimator.ipynb #c945734c
 def trained_longer(
-    df:pd.DataFrame, # As from `loss_data_curve`
+    df:pd.DataFrame, # Returned by `loss_data_curve`
     *data:Any, # Its arguments: `x`, then `y` and so on
     train_steps:int=4000, # Its number of steps
     **options:Any, # Its other options

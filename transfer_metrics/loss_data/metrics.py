@@ -114,7 +114,7 @@ _titles = dict(val_loss='Val loss', mdl='MDL', compression='Compression', sdl='S
                v_information='V-information')
 
 def metrics_table(
-    metrics_df:pd.DataFrame, # As from `compute_metrics`
+    metrics_df:pd.DataFrame, # Returned by `compute_metrics`
     *,
     decimals:int=2, # Digits after the point; sizes have none
 ) -> pd.DataFrame: # Texts: metrics in rows, columns (Name, n), by n and then in the order of names
@@ -190,7 +190,7 @@ def summary(
     *,
     epsilons:Sequence[float]=(1.,.5,.1), # Losses to reach, in nats
     held_out:int|None=None, # Number of samples that the losses were measured on, if known
-    longer:pd.DataFrame|None=None, # As from `trained_longer`
+    longer:pd.DataFrame|None=None, # Returned by `trained_longer`
 ) -> str: # A few sentences
     "The number of labels that each representation needs, and what limits this result, in words"
     def estimate(digits, *value_lo_hi):

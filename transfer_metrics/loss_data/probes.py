@@ -237,7 +237,7 @@ def _train_alone(steps, job, x, y, xv, yv, train_steps, batch_size, bar):
         return math.fsum(float(eval_fn(state, (xv[s],yv[s])))*len(yv[s]) for s in parts)/len(yv)
 
 def train_probes(
-    probe:Probe, # As from `as_probe`
+    probe:Probe, # Returned by `as_probe`
     x:Tensor, # Training samples, floating point, shape `[N, ...]`
     y:Tensor, # Class codes, shape `[N]`
     val:tuple[Tensor,Tensor], # Validation samples `[m, ...]` and class codes `[m]`

@@ -76,7 +76,7 @@ def render_curve(
 
 # %% ../../nbs/loss_data/09_render.ipynb #7d4c3f0f
 def render_latex(
-    metrics_df:pd.DataFrame, # As from `compute_metrics` or `metrics_table`
+    metrics_df:pd.DataFrame, # Returned by `compute_metrics` or `metrics_table`
     display:bool=False, # Show the source as the output of a cell, in Jupyter
     save_path:str|Path|None=None, # File to write the table to
     *,

@@ -176,7 +176,7 @@ def judge(
     accuracy:Any=None, # As in `benchmark`
     *,
     statistics:Iterable[str]=statistics, # As in `of_draws`, or 'fidelity'; the weighted tau ranks by accuracy
-    against:str='', # Name of a score or baseline: differences from it
+    against:str='', # Name of a score or baseline; if given, the values are differences from it
     equal_size:bool=False, # Also compare only pairs of models whose numbers of parameters differ by a factor of at most 1.5
     leave_out:int=0, # Also leave out this many models: 1,000 random choices, and the largest models
     coverage:float=.95, # Nominal coverage
@@ -186,8 +186,9 @@ def judge(
     """How well each score and baseline selects, as the mean over the data sets of a benchmark
 
     Columns: `benchmark, hub, score, kind, statistic, value, lo, hi, lo_models, hi_models, n, n_models`. `lo, hi` is the
-    interval over data sets, `lo_models, hi_models` the interval over models, or the range of the choices of models, and
-    `n` the number of data sets. The hub is 'all', 'equal size', '2 left out' or 'without the 2 largest'.
+    interval over data sets, `lo_models, hi_models` the interval over models (for '2 left out', the range over the choices of
+    models), and `n` the number of data sets. The hub is the set of models: 'all', 'equal size', '2 left out' or
+    'without the 2 largest'.
 
     >>> found = judge('tll', statistics=['regret'], n_boot=200).set_index('score').value
     >>> found[['logme', 'source_accuracy', 'chance']].round(3).to_dict()

@@ -120,7 +120,7 @@ _correct = dict(linear_probe=probe_correct, knn=knn_correct)
 def _variance(m, options): return cross_validation_variance(options.get('cv', 5)) if m.name=='linear_probe' else 1.
 
 def _units(metric, out, groups, seed):
-    "The score, and one number per sample or group of samples whose mean has the sampling error of the score"
+    "The score, and one number per sample, or per group of samples; their mean has the sampling error of the score"
     if not isinstance(out, Outputs): return np.mean(out),np.asarray(out, float)
     m,data,options = metric_data(metric, out)
     if m.name in _correct:

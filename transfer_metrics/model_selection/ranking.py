@@ -1,4 +1,4 @@
-"""Rank models by held-out accuracy, with the probability that each is the best, and with the scores next to it
+"""Rank models by held-out accuracy, and show the probability that each is the best, and the other scores
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/ranking.html.md"""
 

@@ -30,7 +30,7 @@ def nleep(
     *,
     components:int=5, # Components per class; at most `n` in all
     variance:float=.8, # Share of the variance in the principal components, in (0, 1)
-    seed:int=0, # Of the mixture's initial clusters
+    seed:int=0, # Seed of the mixture's initial clusters
 ) -> float: # Mean log-likelihood in nats, in $(-\infty, 0]$; higher is better
     """LEEP of the components of a Gaussian mixture, [Li et al. 2021](https://arxiv.org/abs/2011.11200)
 

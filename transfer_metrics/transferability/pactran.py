@@ -40,7 +40,9 @@ def _log_gamma_divergence(a, a0):
     return (a-a0)*a.digamma()-a.lgamma()+a0.lgamma()
 
 def _fixed_point(step, x, n, max_iter):
-    """Value per sample at the fixed point of `step`, a maximum, from positive parameters `x`, with extrapolation
+    """Value per sample at the fixed point of `step`, which is a maximum
+
+    The iteration starts from the positive parameters `x` and extrapolates.
 
     `step` returns the next parameters, and the value at the given ones.
     """

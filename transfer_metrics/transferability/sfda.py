@@ -57,7 +57,7 @@ def sfda(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable values, at least two classes, shape `[n]`
     *,
-    shrinkage:float|None=None, # Of the covariance, in (0, 1]; `None`: from the scale of the features
+    shrinkage:float|None=None, # Shrinkage of the covariance, in (0, 1]; `None`: computed from the scale of the features
 ) -> float: # Mean probability of the true class, in [0, 1]; higher is better
     """Self-challenging Fisher Discriminant Analysis, [Shao et al. 2022](https://arxiv.org/abs/2207.03036)
 
