@@ -91,6 +91,7 @@ def test_notebook(name):
     stale = []
     for i,source,outputs in cells:
         if package and 'interactive' in source: continue # the file is not in the empty folder
+        if '#| slow' in source: continue # networks that another processor trains differ; the assertions must hold
         new,old = shown(outputs),shown(committed[i])
         if len(new)!=len(old) or not all(map(same, new, old)):
             stale.append(f'cell {i}\n{source}\ncommitted: {old}\nnow:       {new}')
