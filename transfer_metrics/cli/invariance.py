@@ -41,7 +41,8 @@ def invariance(report,
     device:Device=None, batch_size:BatchSize=256, seed:Seed=0):
     "Lines from label-free metrics to accuracy, over many image sets. Without images: networks trained on digits."
     if config:
-        given = json.loads(config.read_text('utf-8'))
+        try: given = dict(json.loads(config.read_text('utf-8')))
+        except (TypeError,ValueError) as e: raise ValueError(f'{config} must hold options as JSON, {{"images": ...}}: {e}') from None
         unknown = given.keys()-invariance.__annotations__
         if unknown: raise ValueError(f'{config} has unknown options: {", ".join(sorted(unknown))}')
         report.settings = given
