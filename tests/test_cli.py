@@ -86,6 +86,8 @@ def test_curves(tmp_path):
     ('rank --models resnet18', 'needs samples'),
     ('rank --features good.npy --labels y.csv --metrics lep', "did you mean 'leep'"),
     ('curves nothing.csv', 'nothing.csv'),
+    ('invariance --config y.csv', 'as JSON'),
+    ('accuracy --known-outputs y.csv --new-outputs y.csv --classes a,b', 'probabilities per class (a, b)'),
     ('benchmark tl', "did you mean 'tll'"), ('loss-data --features good.npy --labels y.csv --points a',
                                              'numbers separated by commas')])
 def test_errors(arrays, line, says):

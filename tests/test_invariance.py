@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 import transfer_metrics as tm
@@ -16,6 +17,7 @@ from transfer_metrics.invariance.evaluation import evaluate
 from transfer_metrics.invariance.image_sets import ImageSet, image_set
 from transfer_metrics.invariance.predicted_accuracy import label_free_report, predicted_accuracy
 from transfer_metrics.invariance.prediction import fit_head
+from transfer_metrics.invariance.views import permutations
 from transfer_metrics.outputs import Outputs
 from transfer_metrics.registry import metric
 
@@ -135,6 +137,15 @@ def test_images_and_several_models():
     test = image_set((pixels,labels), limit=20)
     assert len(test.images)==20 and test.images.dtype==torch.uint8 and set(test.labels.tolist())==set(labels.tolist())
     with pytest.raises(ValueError, match='must have labels'): predicted_accuracy(models['a'], x, x, progress=False)
+    models['a'].classes = [f'kind {i}' for i in range(k)]
+    found = predicted_accuracy(models['a'], (x,labels), x, n_sets=20, progress=False).estimates.metric
+    assert {*found[found.str.startswith('f1[')]}<={f'f1[{o}]' for o in models['a'].classes}
+
+def test_permutations_and_sets_from_a_file(tmp_path):
+    assert permutations(which=np.array([[1,0,2,3]]))==[(1,0,2,3)]
+    with pytest.raises(ValueError, match='whole number from 1 to 23'): permutations(which=True)
+    Image.new('RGB', (4,4)).save(tmp_path/'a.png')
+    with pytest.raises(ValueError): tm.exterior_domain(tmp_path/'a.png')
 
 rng = np.random.default_rng(0)
 source_y,target_y = rng.integers(0, 5, 300),rng.integers(0, 5, 200)

@@ -274,3 +274,8 @@ def test_estimator_of_images_and_texts(tmp_path):
     assert selector.best_=='rb' and selector.predict(['rrr','b']).tolist()==['red','blue']
     X = pixels.reshape(30, -1)
     assert make_pipeline(StandardScaler(), ModelSelector()).fit(X, labels).score(X, labels)==1
+
+def test_summary_has_at_most_25_lines():
+    rows = [dict(model=k, metric='linear_probe', value=.8, lo=.7, hi=.9, p_best=.5, group=1) for k in 'ab']
+    rows += [dict(model='a', metric=f'score {i}', value=0., warning=f'warning {i}') for i in range(40)]
+    assert len(summary(pd.DataFrame(rows)).splitlines())==25
