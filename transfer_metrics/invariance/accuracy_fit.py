@@ -141,7 +141,8 @@ def fit_scores(
             fit = AccuracyFit(**options).fit(*within)
             scores = dict(inside=fit.score())
             if beyond.shape[1]>1: scores['outside'] = fit.score(*beyond)
-            rows += [(model,metric,sets,k,e.value,e.lo,e.hi,e.n) for sets,s in scores.items() for k,e in s._asdict().items()]
+            rows += [(model,metric,sets,k,e.value,e.lo,e.hi,e.n) for sets,s in scores.items()
+                     for k,e in s._asdict().items()]
     return pd.DataFrame(rows, columns=['model','metric','sets','score','value','lo','hi','n'])
 
 def plot_fit(

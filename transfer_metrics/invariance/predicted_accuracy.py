@@ -438,7 +438,8 @@ def plot_predicted_accuracy(
     "Estimate and interval of each set, and the accuracy on the labelled samples as a dotted line"
     t = found.table.iloc[::-1]
     ax = axes_of(ax, figsize=(5.6, 1.2+.28*len(t)))
-    ax.errorbar(t.accuracy, found._names()[::-1], xerr=[t.accuracy-t.lo, t.hi-t.accuracy], fmt='o', color=meaning['transfer'], ms=4)
+    ax.errorbar(t.accuracy, found._names()[::-1], xerr=[t.accuracy-t.lo, t.hi-t.accuracy], fmt='o',
+                color=meaning['transfer'], ms=4)
     for a in found.known.accuracy: ax.axvline(a, ls=':', color='.5')
     ax.set(xlabel='estimated accuracy', xlim=(0,1))
     return ax
