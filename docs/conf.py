@@ -28,11 +28,6 @@ html_favicon = html_logo = '_static/logo.svg'
 html_copy_source = html_show_sourcelink = False
 html_theme_options = dict(top_of_page_buttons=[])
 html_baseurl = cfg.doc_url
-templates_path = ['_templates']
-html_sidebars = {'**': [f'sidebar/{o}.html' for o in ('brand', 'search', 'scroll-start', 'navigation', 'links',
-                                                      'scroll-end')]}
-html_context = dict(repository=cfg.git_url, changelog=f'{cfg.git_url}/blob/{cfg.branch}/CHANGELOG.md', release=release,
-                    issues=f'{cfg.git_url}/issues/new')
 
 def setup(app):
     app.srcdir = here/'nbs'

@@ -7,7 +7,7 @@ import inspect
 import re
 from importlib import import_module
 from pathlib import Path
-from fastcore.docments import docments
+from fastcore.docments import DocmentTbl
 from fastcore.nbio import mk_cell, new_nb, read_nb, write_nb
 from nbdev.config import get_config, nbpath2html
 from nbdev.doclinks import nbglob
@@ -82,13 +82,7 @@ def described(obj, name):
     signature = re.sub(r"<(?:class|function) '?(?:\w+\.)*(\w+)'?(?: at 0x\w+)?>", r'\1', signature)
     doc = re.split(r'\n(?:Parameters|Returns|Raises|Examples)\n---', inspect.getdoc(obj) or '')[0]
     text,*example = re.split(r'\n\n(?=>>> )', doc, maxsplit=1)
-    rows = []
-    for k,o in docments(made, full=True).items():
-        if k in ('self','cls') or not o.docment: continue
-        comment = ' '.join(o.docment.split()).replace('|', r'\|')
-        rows.append(f'| {"*returns*" if k=="return" else f"`{k}`"} | {comment} |')
-    parts = [f'```python\n{name}{signature}\n```', text]
-    if rows: parts.append('\n'.join(['| argument | meaning |', '| --- | --- |', *rows]))
+    parts = [f'```python\n{name}{signature}\n```', text, str(DocmentTbl(made, verbose=False))]
     if example: parts.append(f'```python\n{example[0]}\n```')
     if inspect.isclass(obj):
         methods = [(k, f) for k,f in vars(obj).items() if not k.startswith('_') and inspect.getdoc(f)
@@ -189,6 +183,7 @@ def write_pages(dest):
     trees = {'Start': ['What it is <self>', *start, *(page_of(p) for p in notebooks if folder_of[p]=='start')]}
     for page,(caption,*_) in areas.items(): trees.setdefault(caption, []).append(page)
     trees['Reference'].append('api')
+    trees['Project'] = [f'Repository <{cfg.git_url}>', f'Changes <{blob}/CHANGELOG.md>', f'Report an issue <{cfg.git_url}/issues/new>']
     pages[page_of(home)].cells.append(mk_cell('\n\n'.join(toctree(o, caption) for caption,o in trees.items()),
                                               'markdown', id='toc'))
     for old in dest.rglob('*.ipynb'):

@@ -84,7 +84,7 @@ def _own(source):
     return {k: v.unstack('data') for k,v in numbers.items()}
 
 def benchmark(
-    table:Any, # One of `benchmarks()` or `benchmarks(own=True)`, a DataFrame, a file, or a `Benchmark`; see below
+    table:Any, # One of `benchmarks()` or `benchmarks(own=True)`, a DataFrame, a file, or a `Benchmark`
     accuracy:Any=None, # DataFrame or CSV file with the accuracies, if `table` has none
 ) -> Benchmark: # With its scores and baselines
     """A benchmark of scores
@@ -182,7 +182,7 @@ def judge(
     coverage:float=.95, # Nominal coverage
     n_boot:int=2000, # Number of resamples
     seed:int=0, # Of the resamples
-) -> pd.DataFrame: # Columns below
+) -> pd.DataFrame: # One row per set of models, statistic and score or baseline
     """How well each score and baseline selects, as the mean over the data sets of a benchmark
 
     Columns: `benchmark, hub, score, kind, statistic, value, lo, hi, lo_models, hi_models, n, n_models`. `lo, hi` is the
@@ -223,7 +223,7 @@ def against_static(
     statistic:str='weighted_kendall', # As in `judge`; higher is better
     coverage:float=.95, # Nominal coverage for the differences of all scores together
     **options:Any, # Of `judge`: `n_boot`, `seed`
-) -> pd.DataFrame: # Columns below
+) -> pd.DataFrame: # One row per order of `static` that the benchmark has
     """The best score of a benchmark against each order of `static`, which never looks at the data set
 
     Columns: those of `judge` for the difference, `against`, the static order, and `verdict`: the better of the

@@ -70,8 +70,8 @@ def _voters(scores):
 def rank(
     scores:pd.DataFrame, # Scores from `score_models`
     *,
-    by:str|None=None, # Metric that decides the order; `None`: see below
-) -> pd.DataFrame: # One row per model, best first; columns below
+    by:str|None=None, # Metric that decides the order; `None`: the accuracy, where it can
+) -> pd.DataFrame: # One row per model, best first
     """Models in the order of their held-out accuracy
 
     Columns: `accuracy, lo, hi, p_best, group, mean_rank`, all scores, `seconds, parameters, features, warning`.
