@@ -66,7 +66,8 @@ def test_versions():
     "One version everywhere; a tested version of each required package, within its limits"
     assert f'\nversion: {tm.__version__}\n' in (root/'CITATION.cff').read_text()
     assert re.search(rf'^## {re.escape(tm.__version__)}\b', (root/'CHANGELOG.md').read_text(), re.M)
-    tested = dict(o.split('==') for o in (root/'requirements-tested.txt').read_text().splitlines() if o[0]!='#')
+    lines = (root/'requirements-tested.txt').read_text().splitlines()
+    tested = {canonicalize_name(k): v for k,v in (o.split('==') for o in lines)}
     ini = ConfigParser(delimiters='=', interpolation=None)
     ini.read(root/'settings.ini', encoding='utf-8')
     for line in (o for k,v in ini['DEFAULT'].items() if k.endswith('requirements') for o in v.split('\n')[1:]):
