@@ -56,6 +56,7 @@ def arrays(tmp_path):
     y = np.repeat(['cat','dog'], 40)
     for k,gap in (('good',3),('bad',.3)): np.save(tmp_path/f'{k}.npy', rng.normal(size=(80,5))+gap*(y=='dog')[:,None])
     pd.Series(y, name='label').to_csv(tmp_path/'y.csv', index=False)
+    (tmp_path/'cut.npz').write_bytes((tmp_path/'good.npy').read_bytes()[:300])
 
 @pytest.mark.parametrize('command', ['rank','curves','loss-data','accuracy','benchmark'])
 def test_example(command):
@@ -63,7 +64,7 @@ def test_example(command):
     found = json.loads(Path('out.json').read_text('utf-8'))
     assert found['command']==f'transfer-metrics {command}' and found['summary'] and found['tables']
     assert len(pd.read_csv('out.csv')) and '<h1>' in Path('out.html').read_text('utf-8')
-    assert 'wrote out.html' in out
+    assert 'wrote out.html' in out and found['settings'].get('seed', '0')=='0'
 
 def test_rank(photos, arrays, tmp_path):
     (tmp_path/'nets_of_test.py').write_text(own)
@@ -83,6 +84,8 @@ def test_curves(tmp_path):
 
 @pytest.mark.parametrize(('line','says'), [
     ('rank --images nothing --models resnet18', 'nothing'), ('rank --features a.npy', 'a.npy'),
+    ('rank --features cut.npz', 'cut.npz'), ('accuracy --known-outputs cut.npz --new-outputs cut.npz', 'cut.npz'),
+    ('rank --images photos --models nets_of_nobody:net', 'no model has a score'),
     ('rank --models resnet18', 'needs samples'),
     ('rank --features good.npy --labels y.csv --metrics lep', "did you mean 'leep'"),
     ('curves nothing.csv', 'nothing.csv'),
@@ -90,7 +93,7 @@ def test_curves(tmp_path):
     ('accuracy --known-outputs y.csv --new-outputs y.csv --classes a,b', 'probabilities per class (a, b)'),
     ('benchmark tl', "did you mean 'tll'"), ('loss-data --features good.npy --labels y.csv --points a',
                                              'numbers separated by commas')])
-def test_errors(arrays, line, says):
+def test_errors(arrays, photos, line, says):
     "One line that says what is wrong, and exit code 2"
     err = run(line, code=2)
     assert says in err and err.strip().count('\n')==0 and 'Traceback' not in err

@@ -179,6 +179,7 @@ def test_in_parts(name):
     for bound in source,{}:
         if not bound: data = source|data
         parts = [State(name, **bound) for _ in range(3)]
+        with pytest.raises(ValueError, match='same metric and options'): parts[0]+State('h_score', shrinkage='ledoit_wolf')
         for i,rows in enumerate(np.array_split(np.arange(n), 6)):
             parts[i//2].update(*(data[a][rows] for a in parts[0].args))
         for i,j,k in ((0,1,2),) if 'seed' in m.options else ((0,1,2),(2,0,1)):

@@ -233,6 +233,12 @@ def test_infinite_scores_have_no_interval():
     with pytest.raises(ValueError, match='those of a, b are not'): tm.p_best(dict(a=never, b=never), worst)
     assert tm.chance(worst, never, n_perm=9).p_value==1
 
+def test_scores_that_cannot_be_ranked():
+    failed = score_models({'a': 'module_of_nobody:net'}, np.zeros((4,3,8,8)), progress=False)
+    with pytest.raises(ValueError, match='no model has a score; a failed .*module_of_nobody'): tm.rank(failed)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match='budget'):
+        score_models({}, None, executor=pool, budget=1)
+
 def test_estimator():
     check_estimator(ModelSelector(), on_skip=None)
 

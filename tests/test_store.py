@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 from transfer_metrics.datasets.networks import small_cnn
-from transfer_metrics.store import Rows, atomic, key_of, load_arrays, save_arrays
+from transfer_metrics.store import Rows, atomic, key_of, load_arrays, load_numpy, save_arrays
 
 job = """
 import sys, time
@@ -101,6 +101,23 @@ class Data(torch.utils.data.Dataset):
     def __init__(self, x, transform=None): self.x,self.transform = x,transform
     def __len__(self): return len(self.x)
     def __getitem__(self, i): return self.x[i]
+
+@pytest.mark.parametrize('save', [np.savez,np.savez_compressed,lambda path, x: np.save(path, x)])
+def test_damaged_numpy_files(tmp_path, save):
+    "A file that was cut, overwritten or made of Python objects is refused, or its arrays are those that were saved"
+    x = np.arange(300.)
+    save(tmp_path/'x', x=x)
+    path, = tmp_path.iterdir()
+    data = path.read_bytes()
+    for i in range(0, len(data), 41):
+        for bad in data[:i],data[:i]+b'?'+data[i+1:]:
+            path.write_bytes(bad)
+            try: found = load_numpy(path)
+            except ValueError as e: assert path.name in str(e) and 'pickle' not in str(e)
+            else: assert path.suffix=='.npy' or not found or np.array_equal(found['x'], x)
+    save(tmp_path/'x', x=np.array([None]))
+    with pytest.raises(ValueError, match='Python objects'): load_numpy(path)
+    with pytest.raises(ValueError, match='No such file'): load_numpy(tmp_path/'nothing.npz')
 
 def test_keys(tmp_path):
     "The same content has the same key, in another process as well; whatever differs has another one"

@@ -26,7 +26,7 @@ def as_tensor(
     x:ArrayLike, # Real numbers
     name:str='array', # Name in error messages
 ) -> Tensor: # The same numbers, floating point; shares memory with `x` where possible
-    "`x` as a detached floating point tensor on its own device; integers become `float64`"
+    "`x` as a detached floating point tensor on its device (CPU instead of MPS); integers become `float64`"
     if not isinstance(x, Tensor):
         if hasattr(x, 'toarray'): raise ValueError(f'`{name}` must be dense, got {type(x).__name__}; use `.toarray()`')
         try:
@@ -154,7 +154,7 @@ def number(
     hi:float=math.inf, # Upper limit
     ends:str='[]', # Which limits are allowed: '[]' both, '()' neither, '(]' the upper, '[)' the lower
 ) -> float: # The same number
-    "Raise a `ValueError` unless `x` is a finite number within limits"
+    "Raise a `ValueError` unless `x` is a finite number within the limits"
     if isinstance(x, Real) and not isinstance(x, (bool,np.bool_)) and math.isfinite(x):
         if (lo<x or x==lo and ends[0]=='[') and (x<hi or x==hi and ends[1]==']'): return float(x)
     span = {(-math.inf,math.inf): ''}.get((lo,hi), f' in {ends[0]}{lo:g}, {hi:g}{ends[1]}')
@@ -166,7 +166,7 @@ def whole(
     lo:float=-math.inf, # Lower limit
     hi:float=math.inf, # Upper limit
 ) -> int: # The same number
-    "Raise a `ValueError` unless `x` is a whole number within limits"
+    "Raise a `ValueError` unless `x` is a whole number within the limits"
     if isinstance(x, Real) and not isinstance(x, (bool,np.bool_)) and math.isfinite(x):
         if x==int(x) and lo<=x<=hi: return int(x)
     span = '' if lo==-math.inf else f' of at least {lo:g}' if hi==math.inf else f' from {lo:g} to {hi:g}'

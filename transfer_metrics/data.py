@@ -23,6 +23,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, SequentialSampler, Subset, TensorDataset
 from torch.utils.data import default_collate
 from .arrays import ArrayLike, as_labels, one_of, whole
+from .store import load_numpy
 
 # %% ../nbs/04_data.ipynb #98ef1291
 image_endings = '.jpg','.jpeg','.png','.ppm','.bmp','.pgm','.tif','.tiff','.webp'
@@ -30,7 +31,7 @@ image_endings = '.jpg','.jpeg','.png','.ppm','.bmp','.pgm','.tif','.tiff','.webp
 def open_image(
     path:str|Path, # File
 ) -> Any: # `PIL.Image`, grey (`L`) or RGB, upright
-    "An image with 8 bits per channel, rotated by its EXIF orientation; raises `OSError` if the file is broken"
+    "An image with 8 bits per channel, rotated by its EXIF orientation; raises `OSError` if it cannot be read"
     from PIL import Image, ImageOps
     try:
         with Image.open(path) as image:
@@ -112,7 +113,7 @@ def as_images(
 
 # %% ../nbs/04_data.ipynb #a3e88aa4
 def load_dataset(
-    name:str, # Class in `torchvision.datasets`, such as `CIFAR10` or `Flowers102`, in any case
+    name:str, # Class in `torchvision.datasets`, such as `CIFAR10` or `Flowers102`, upper or lower case
     *,
     root:str|Path='data', # Folder that holds the data, or to which it is downloaded
     split:str='test', # Split of torchvision: 'train' or 'test', for some data sets 'val' and others
@@ -142,15 +143,13 @@ def load_dataset(
 
 def load_npy(
     path:str|Path, # Folder with `data.npy` and `labels.npy`, or `.npz` file with `images` and `labels` (or `x` and `y`)
-) -> tuple[Tensor,np.ndarray]: # Images `[n, c, h, w]`, mapped into memory from a folder, and labels `[n]`
+) -> tuple[Tensor,np.ndarray]: # Images `[n, c, h, w]`, memory-mapped if from a folder, and labels `[n]`
     "Images and labels in NumPy files; raises `ValueError` if one is missing"
     path = Path(path)
     names = ('data','images','x','arr_0'),('labels','y','arr_1')
-    if path.is_dir(): arrays = {p.stem: np.load(p, mmap_mode='c') for p in path.glob('*.npy')}
-    else:
-        try: arrays = dict(np.load(path))
-        except (OSError,ValueError) as e:
-            raise ValueError(f'{path} must be a folder or an .npz file of arrays: {e}') from None
+    if path.is_dir(): arrays = {p.stem: load_numpy(p, 'c') for p in path.glob('*.npy')}
+    else: arrays = load_numpy(path)
+    if not isinstance(arrays, dict): raise ValueError(f'{path} must be a folder or an .npz file, got one array')
     x,y = (next((arrays[k] for k in several if k in arrays), None) for several in names)
     if x is None or y is None:
         raise ValueError(f'{path} must hold the arrays images and labels, it holds {", ".join(arrays) or "none"}')
@@ -165,7 +164,7 @@ _inputs = (('sentence1','sentence2'),('premise','hypothesis'),('text1','text2'),
 _labels = 'label','labels','target','class','fine_label','y'
 
 def _columns(names, text=None, label=None):
-    "Columns of inputs, none if they are unknown, and of labels or `None`"
+    "Input columns (none if unknown), and the label column or `None`"
     inputs = [text] if isinstance(text, str) else [*(text or next((k for k in _inputs if {*k}<={*names}), ()))]
     return inputs,label if label is not None else next((k for k in _labels if k in names), None)
 
@@ -187,7 +186,7 @@ def load_texts(
 ) -> tuple[list,list|None]: # Texts, or pairs of texts; and labels
     """Texts and labels of a file
 
-    Raises `ValueError` if a column is missing or has gaps, or the file is not a table of UTF-8 text.
+    Raises `ValueError` if a column or a text is missing, or the file is not a table of UTF-8 text.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as d:
@@ -356,7 +355,7 @@ class Samples:
     def batches(self,
         batch_size:int=64, # Samples per batch; loaders and lists of batches have their own
         *,
-        transform:Callable|None=None, # Function from an RGB image to a tensor; `None`: numbers in [0, 1]
+        transform:Callable|None=None, # Function from an RGB image to a tensor; `None`: divide 8-bit values by 255
         text_transform:Callable|None=None, # Function from a list of texts to a batch
         workers:int=0, # Processes that load and transform samples
     ) -> Iterable: # Batches `(x, y)`, `y` is `None` without labels
@@ -414,8 +413,8 @@ def warn_ignored(
 
 # %% ../nbs/04_data.ipynb #efed8a4a
 def stratified_subset(
-    data:Any, # Data set, `Samples`, or labels alone
-    n:int, # Number of samples to draw; if there are no more, all
+    data:Any, # PyTorch `Dataset`, `Samples`, or labels alone
+    n:int, # Number of samples to draw; all if there are fewer
     *,
     seed:int=0, # Random seed
 ) -> Subset|Samples|np.ndarray: # Of the same kind as `data`, in the original order; for labels, the positions drawn

@@ -124,8 +124,8 @@ class Reader:
     def __init__(self,
         model:nn.Module, # In evaluation mode
         *,
-        layer:str|list[str]|None=None, # Module whose input is the features, or several; `None`: see the rule above
-        features:str|None=None, # 'head', 'output', or a field that the model returns; `None`: see the rule above
+        layer:str|list[str]|None=None, # Module whose input is the features, or several; `None`: see the rules above
+        features:str|None=None, # 'head', 'output', or a field that the model returns; `None`: see the rules above
         pooling:str|None=None, # One of `poolings`; `None`: the token that the head reads, or the mean
         forward:Callable|None=None, # Function `forward(model, batch)` that returns logits, or a dictionary of `logits` and `features`
     ):

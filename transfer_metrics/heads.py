@@ -18,7 +18,7 @@ from torch.nn.functional import one_hot
 def standard_scale(
     x:Tensor, # Features, shape `[n, d]`
 ) -> tuple[Tensor,Tensor]: # Shape `[d]` both, `float64`
-    "Mean and 1/standard deviation of each feature, 0 if it is constant up to rounding"
+    "Mean of each feature, and 1/standard deviation, or 0 if it is constant up to rounding"
     x = x.double()
     mean = x.mean(0)
     std = (x-mean).square_().mean(0).sqrt()
@@ -45,7 +45,7 @@ def softmax_regression(
     size = float(x.square().mean(0).amax().sqrt()) or 1.
     head = LogisticRegression(C=C*size**2*(1+two), tol=tol, max_iter=max_iter, solver=solver)
     with warnings.catch_warnings():
-        warnings.filterwarnings('ignore', 'The number of unique classes') # half of the samples may be alone in their class
+        warnings.filterwarnings('ignore', 'The number of unique classes') # if more than half as many as samples
         head.fit((x/size).cpu().numpy(), y.cpu().numpy())
     W,b = (torch.from_numpy(o.T).to(x) for o in (head.coef_/size,head.intercept_))
     weights[:,used],b = (torch.cat([-W,W], 1)/2,torch.cat([-b,b])/2) if two else (W,b)
@@ -61,7 +61,7 @@ def ridge_held_out(
     *,
     penalty:float|None=None, # $\lambda$; `None`: the best of $10^{-6}n$ to $10^3n$ by generalised cross-validation
 ) -> Tensor: # Shape `[n, c]`, `float64`
-    "Scores of each sample from the ridge regression of class indicators on the other folds"
+    "Scores of each sample from a ridge regression of the class indicators, fitted to the other folds"
     mean,scale = standard_scale(x)
     x,E = (x.double()-mean)*scale,one_hot(y, c).double()
     n,d = x.shape
@@ -75,7 +75,7 @@ def ridge_held_out(
     if penalty is None:
         grid = n*10**torch.arange(-6, 3.1, .5, dtype=s.dtype, device=s.device)[:,None]
         lost,fit = grid/(s+grid),proj.square().sum(1)/s
-        outside = max(0, n-1-len(s)) # directions that no feature has
+        outside = max(0, n-1-len(s)) # directions outside the span of the features
         rss = lost.square()@fit+(E.square().sum()-fit.sum() if outside else 0)
         free = outside+lost.sum(1)
         penalty = float(grid[(rss/free.square()).argmin()])

@@ -118,7 +118,8 @@ def _torchvision(name, weights, pretrained):
     name = one_of(name.lower(), 'model of torchvision', models.list_models(module=models))
     kinds = models.get_model_weights(name)
     chosen = kinds[one_of(weights or 'DEFAULT', f'weights of {name}', ('DEFAULT',*kinds.__members__))]
-    model = models.get_model(name, weights=chosen if pretrained else None)
+    try: model = models.get_model(name, weights=chosen if pretrained else None)
+    except OSError as e: raise ValueError(f'the weights of {name} cannot be downloaded: {e}') from None
     model.transform = chosen.transforms().forward
     if pretrained: model.classes = tuple(chosen.meta.get('categories', ()))
     return model
@@ -167,10 +168,10 @@ def _hugging_face(name, weights, pretrained):
     return model
 
 class Texts:
-    "Texts, or pairs of texts, as a batch of a Hugging Face model: padded, and truncated to its longest input"
+    "Texts, or pairs of texts, as a batch of a Hugging Face model: padded, and truncated to its maximum length"
     def __init__(self,
         tokenizer:Any, # Tokenizer of the model
-        model:nn.Module, # Model of Hugging Face
+        model:nn.Module, # Hugging Face model
     ):
         self.tokenizer,config = tokenizer,model.config
         if len(set(tokenizer.get_vocab()).difference(tokenizer.all_special_tokens))<2: # transformers 5 without a file
@@ -237,7 +238,7 @@ _loaders = {'torchvision': _torchvision, 'timm': _timm, 'hf': _hugging_face, 'op
 def load(
     name:str, # As in the table above
     *,
-    pretrained:bool=True, # Load the weights; `False`: random ones, the same each time
+    pretrained:bool=True, # Load the weights; `False`: random, the same each time (not files or sentence-transformers)
 ) -> nn.Module: # In evaluation mode, with `transform` or `text_transform`, and `classes` if their names are known
     """A model from one of the libraries, or your own network
 

@@ -1,4 +1,4 @@
-"""Counts, means and scatter of labelled features, which can be added over parts of the data
+"""Counts, means and scatter of labelled features, computed from parts of the data
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/moments.html.md"""
 
@@ -17,12 +17,12 @@ def add_gram(
     gram:Tensor, # Shape `[d, d]`, changed in place; the upper half is not used
     x:Tensor, # Shape `[n, d]`, of the type of `gram`
 ):
-    r"Add the lower half of $X^\top X$, in strips: half of the work of a whole product"
+    r"Add the lower half of $X^\top X$, in strips: up to 44 % less work than a whole product"
     width = max(192, len(gram)//8)
     for i in range(0, len(gram), width): gram[i:i+width,:i+width].addmm_(x[:,i:i+width].T, x[:,:i+width])
 
 class Moments:
-    "Counts and sums by class; mean, scatter, third and fourth moments of all samples (Chan et al. 1979)"
+    "Counts and sums by class; mean, scatter (Chan et al. 1979), third and fourth moments of all samples"
     def __init__(self,
         n:int, # Number of samples
         mean:Tensor, # Mean of all samples, shape `[d]`

@@ -22,7 +22,7 @@ from tqdm.auto import tqdm
 from .arrays import ArrayLike, as_tensor, one_of, whole
 from .data import Samples, warn_ignored
 from .features import Reader
-from .store import atomic, load_arrays, save_arrays
+from .store import atomic, load_arrays, load_numpy, save_arrays
 
 # %% ../nbs/07_outputs.ipynb #ec7d07dd
 def as_numpy(
@@ -50,7 +50,7 @@ class Outputs:
     probs:Any=None # Softmax of `logits`, unless given, shape `[n, c]`
     labels:Any=None # Labels of the target task, shape `[n]`
     name:str='' # Name of the model in tables and plots
-    taken:str='' # Description of the features
+    taken:str='' # What the features are, such as input of 'fc'
     source:Any=None # `Outputs` of the same model for its source data, for scores that compare source and target
 
     def __post_init__(self):
@@ -81,7 +81,7 @@ class Outputs:
         return replace(self, **{k: v[rows] for k,v in self.arrays().items()})
 
     @property
-    def predicted(self) -> np.ndarray: # Numbers of source classes, shape `[n]`
+    def predicted(self) -> np.ndarray: # Indices of source classes, shape `[n]`
         "The most probable source class of each sample"
         if self.probs is None: raise ValueError('the predicted classes need `probs` or `logits`, got neither')
         return self.probs.argmax(1)
@@ -100,14 +100,10 @@ class Outputs:
     def load(cls,
         path:str|Path, # Written by `save`, or any `.npz` file or folder of `.npy` files with the same names
     ) -> 'Outputs': # Mapped into memory if `path` is a folder
-        "Read outputs; raises `ValueError` if a file is damaged, or there are no arrays with these names"
+        "Read outputs; raises `ValueError` if a file is damaged, or has none of the arrays"
         path = Path(path)
-        try:
-            if path.is_dir(): arrays = load_arrays(path)
-            else:
-                with np.load(path) as z: arrays = dict(z)
-        except (OSError,TypeError,EOFError) as e:
-            raise ValueError(f'{path} must be a folder or an .npz file of arrays: {e}') from None
+        arrays = load_arrays(path) if path.is_dir() else load_numpy(path)
+        if not isinstance(arrays, dict): raise ValueError(f'{path} must be a folder or an .npz file, got one array')
         def named(p): return {k: v if v.ndim else str(v) for k in _saved if (v := arrays.get(p+k)) is not None}
         if not {*_saved[:4]}&{*arrays}:
             raise ValueError(f'{path} must hold {", ".join(_saved[:4])}, or some of these, it has {", ".join(arrays)}')
@@ -119,7 +115,7 @@ def frozen(
     model:nn.Module, # For a compiled model, the original module is run, because hooks work on its layers
     device:Any=None, # Device to run on; `None`: the device of the model
 ) -> Iterator[nn.Module]: # In evaluation mode, without gradients
-    "A model in evaluation mode; its mode and device are restored. Raises `ValueError` if it has no weights"
+    "A model in evaluation mode; its mode and device are restored. Raises `ValueError` for weights on the device meta"
     if not isinstance(model, nn.Module):
         raise ValueError(f'`model` must be a torch.nn.Module, or a classifier with predict_proba, got '
                          f'{type(model).__name__}')

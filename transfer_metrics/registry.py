@@ -1,4 +1,4 @@
-"""The facts of each metric, and the list of all metrics
+"""Facts about each metric, and the list of all metrics
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/registry.html.md"""
 
@@ -28,14 +28,14 @@ def _limit(v): return f'{v:g}'.replace('inf', '∞').replace('-', '−')
 
 @dataclass(frozen=True)
 class Metric:
-    "The facts of a metric; a `Metric` is called like its function"
+    "Facts about a metric; a `Metric` is called like its function"
     name: str # name of the function
     f: Callable # the function
     unit: str = '' # unit of its value
     range: tuple[float,float] = (-math.inf,math.inf) # smallest and largest possible value; infinite ends are open
     higher_is_better: bool = True # direction
     source: str = '' # paper, with a link in Markdown
-    from_moments: Callable|None = None # the same value from `Moments` and the options, if these are enough
+    from_moments: Callable|None = None # computes the value from `Moments` and options; `None`: needs the samples
     baseline: bool = False # whether it is a baseline that scores must beat
     question: str = '' # the question it answers, one sentence
     cost: str = '' # cost, in words
@@ -128,7 +128,7 @@ def resolve_all(
 frame_columns = 'model','data','metric','value','lo','hi','n','unit','seconds','error','warning'
 
 def result_frame(
-    rows:Iterable[Mapping[str,Any]], # Results by column; missing values are blank
+    rows:Iterable[Mapping[str,Any]], # Results by column; missing ones become '', NaN or (`n`) 0
     more:Sequence[str]=(), # Additional columns
 ) -> pd.DataFrame: # The columns `frame_columns`, then `more`
     "Results as a table"
@@ -141,7 +141,7 @@ class ScoreWarning(UserWarning):
 
 def warn_few_samples(
     n:float, # Number of samples
-    k:float, # Number of features or of occupied source classes
+    k:float, # Number of features or of source classes in use
     what:str='features', # What `k` counts
     advice:str='use knn or linear_probe, or more samples', # What to do instead
     means:int=0, # Number of means that the score subtracts; each uses up one degree of freedom
@@ -155,7 +155,7 @@ def warn_few_samples(
 # %% ../nbs/02_registry.ipynb #7f6645a5
 @dataclass(frozen=True)
 class Card:
-    "Facts of a metric; notebooks show them as a table"
+    "Facts about a metric; notebooks show them as a table"
     name: str # of the metric
     rows: dict[str,str] # text in Markdown, by row; the first is the question
 

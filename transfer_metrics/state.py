@@ -45,7 +45,7 @@ class State:
         self.rows:list[dict[str,Any]] = []
 
     def update(self,
-        *arrays:ArrayLike, # The arrays `args`
+        *arrays:ArrayLike, # One array for each name in `args`
     ) -> 'State': # Itself
         "Add samples"
         batch = dict(zip(self.args, arrays, strict=True))
@@ -61,8 +61,10 @@ class State:
         other:'State', # State with the same metric and options
     ) -> 'State': # State of the samples of both
         "Merge two states"
-        if (self.metric,self.args,self.linear)!=(other.metric,other.args,other.linear):
-            raise ValueError(f'both states must be of the same metric, got {self.metric.name} and {other.metric.name}')
+        def chosen(o): return {k: v for k,v in o.options.items() if k in o.metric.options}
+        if (self.metric,self.args,chosen(self))!=(other.metric,other.args,chosen(other)):
+            raise ValueError('both states must have the same metric and options, got '
+                             f'{self.metric.name} {chosen(self)} and {other.metric.name} {chosen(other)}')
         res = State(self.metric, **self.options)
         both = [m for m in (self.moments,other.moments) if m is not None]
         res.moments = None if not both else both[0] if len(both)==1 else both[0]+both[1]
@@ -88,7 +90,7 @@ def streamed(
 ) -> float: # The value of the metric for all samples
     """Compute a metric from batches of samples
 
-    Raises `ValueError` if the metric is computed from learning curves, or a batch lacks arrays that it needs.
+    Raises `ValueError` if the metric is computed from learning curves, or a batch has the wrong number of arrays.
 
     >>> batches = [([0,0,1], [0,1,1]), ([1,2,2], [1,0,0])]
     >>> round(streamed('nce', batches, progress=False), 4)
@@ -116,7 +118,7 @@ def _pack(m):
     return torch.cat([o.to(m.mean).flatten() for o in parts])
 
 def _unpack(v):
-    "Moments from vectors of `_pack` that are joined"
+    "Moments from concatenated vectors of `_pack`"
     while len(v):
         n,d,w,c = map(int, v[:4])
         sizes = [4,w,w*w,c,c*w,w,1,c]

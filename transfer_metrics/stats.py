@@ -35,7 +35,7 @@ class Estimate:
     lo: float = math.nan # Lower end; NaN without an interval
     hi: float = math.nan # Upper end
     coverage: float = .95 # Nominal coverage of the interval
-    n: int = 0 # Number of units that were resampled; with several groups, of the smallest
+    n: int = 0 # Number of units, such as models or samples; with several groups, of the smallest
     undefined: int = 0 # Resamples left out because the statistic is undefined on them
     p_inf: tuple[float,float] = (0.,0.) # Shares of the resamples at $-\infty$ and at $\infty$
 
@@ -83,7 +83,7 @@ def jackknife_error(
     """Standard error of an estimate by the jackknife
 
     >>> means = np.array([2., 3., 4.]) # of 5, 3 and 1, each left out once
-    >>> round(float(jackknife_error(means)), 4) # their standard deviation 2, divided by the root of 3
+    >>> round(float(jackknife_error(means)), 4) # the standard deviation 2 of 5, 3 and 1, divided by sqrt(3)
     1.1547
     """
     with np.errstate(invalid='ignore'): return np.sqrt((len(without)-1)*np.var(without, axis=0))
@@ -116,7 +116,7 @@ def drawn_rows(
     return np.repeat(np.tile(np.arange(m), b), counts.ravel()).reshape(b, -1)
 
 def resample(
-    f:Callable, # Statistic: counts `[b, m]` of each group of units to values `[b]`, or to a dict of such values
+    f:Callable, # Statistic: takes counts `[b, m]` of each group of units, returns values `[b]`, or a dict of them
     units:int|Sequence[int], # Number of units; several numbers for groups that are drawn independently
     *,
     value:Any=None, # Statistic of all units, a number or a dict; `None`: `f` of counts that are 1
@@ -351,7 +351,7 @@ def all_statistics(
     scores:ArrayLike, # One score per model, higher is better, may be infinite, shape `[m]`
     accuracy:ArrayLike, # One accuracy per model, not negative and not all 0, shape `[m]`
     *,
-    ks:Iterable[int]=(1,3), # Values of `k` in regret, relative accuracy and recall
+    ks:Iterable[int]=(1,3), # Values of `k` in regret@k, relative_top@k and recall@k
     **options:Any, # Options of `estimate`
 ) -> dict[str,Estimate]: # By name: four correlations, then `'regret@1'`, `'relative_top@1'`, `'recall@1'` for each `k`
     "All statistics of `estimate`"

@@ -30,7 +30,7 @@ def accuracy(report,
     n_sets:Annotated[Optional[int], option('Number of shifted sets made from the labelled samples', 'Reading', min=20)]=None,
     limit:Annotated[int, option('Use at most this many labelled samples', 'Samples', min=1)]=2000,
     device:Device=None, batch_size:BatchSize=256, seed:Seed=0):
-    "Accuracy on unlabelled samples, with an interval. Without samples: digits in fog."
+    "Estimate the accuracy on unlabelled samples, with an interval. Without samples, it runs an example: digits in fog."
     from pathlib import Path
     from transfer_metrics.invariance.predicted_accuracy import plot_predicted_accuracy, predicted_accuracy, read_probs
     from transfer_metrics.model_selection.scoring import named_models

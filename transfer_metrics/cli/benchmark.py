@@ -17,18 +17,18 @@ from .main import Seed, command, option
 @command('benchmark', 'benchmark tll --static --equal-size --leave-out 2', 'benchmark scores.csv --static --report mine.html',
          'benchmark te_bench.csv --accuracy accuracies.csv')
 def benchmark(report,
-    name:Annotated[str, typer.Argument(help='Name of a benchmark (a wrong name lists them), or a file: a table with '
+    name:Annotated[str, typer.Argument(help='Name of a benchmark (an unknown name lists them), or a file: a table with '
         'model, target, accuracy, parameters and one column per score, or records of TE-Bench')]='tll',
     accuracy:Annotated[Optional[Path], option('CSV with model, target and accuracy, if the file has no accuracies',
                                               'Reading')]=None,
     against:Annotated[Optional[str], option('A score or baseline: show differences from it, with paired intervals',
                                             'Reading')]=None,
     static:Annotated[bool, option('Compare the best score with orders that never look at the data set', 'Tests')]=False,
-    equal_size:Annotated[bool, option('Compare only models of equal size', 'Tests')]=False,
-    leave_out:Annotated[int, option('Leave out this many models, at random and the largest', 'Tests', min=0)]=0,
+    equal_size:Annotated[bool, option('Also compare only pairs of models of similar size', 'Tests')]=False,
+    leave_out:Annotated[int, option('Also leave out this many models: at random, and the largest', 'Tests', min=0)]=0,
     n_boot:Annotated[int, option('Bootstrap resamples; 0: no intervals', 'Reading', min=0)]=2000,
     seed:Seed=0):
-    "How well scores and baselines choose among models, and whether a score beats the size of the models."
+    "Compute how well scores and baselines choose among models, and whether a score beats the size of the models."
     from transfer_metrics.model_selection.benchmarks import against_static, benchmark, judge, per_data_set
     from transfer_metrics.plots import axes
     bench,run = benchmark(name, accuracy),dict(n_boot=n_boot, seed=seed)
@@ -48,8 +48,9 @@ def benchmark(report,
         for r in against_static(bench, **run).itertuples():
             report.say(f'{r.score} minus {r.against}: {text(r.value, r.lo, r.hi)}, over models '
                        f'[{r.lo_models:.2f}, {r.hi_models:.2f}]: {r.verdict}.')
-    report.say('Regret is the accuracy lost by taking the first choice of a score, fidelity the share of the differences in '
-               'accuracy that the differences in score explain. The baseline elsewhere is the mean rank on the other data sets.')
+    report.say('Regret is the accuracy lost by taking the first choice of a score. Fidelity is the share of the '
+               'squared differences in accuracy that differences in score explain; negative: ignoring them is better. '
+               'The baseline elsewhere is the mean rank on the other data sets.')
     def draw():
         values = per_data_set(bench)
         ax = axes(figsize=(5.6,.35*len(values)+1))

@@ -21,20 +21,22 @@ def curves(report,
                    typer.Argument(help='Table without transfer, or with both: .csv, .tsv, .parquet, .xlsx')]=None,
     transfer:Annotated[Optional[str], typer.Argument(help='Table with transfer')]=None,
     n:Annotated[str, option('Column of training sizes', 'Columns')]='n',
-    perf:Annotated[str, option('Column of performance; two columns or patterns, without and with transfer',
+    perf:Annotated[str, option('Column of performance; or two columns or patterns, without and with transfer',
                                'Columns')]='perf',
     run:Annotated[Optional[str], option('Column that names the runs', 'Columns')]=None,
     by:Annotated[Optional[str], option('Column that distinguishes training without transfer from training with it',
                                        'Columns')]=None,
     keep:Annotated[Optional[str], option('Two values of --by: WITHOUT,WITH', 'Columns')]=None,
     direction:Annotated[str, option('max: higher is better; min: lower is better, as for losses', 'Reading')]='max',
-    start:Annotated[str, option('Size at which the first level counts as reached: zero, or first (the smallest size)',
+    start:Annotated[str, option('Size needed for the first measured performance: zero, or first (the smallest size)',
                                 'Reading')]='zero',
     n_boot:Annotated[int, option('Number of bootstrap resamples', 'Reading', min=0)]=10_000,
     coverage:Annotated[float, option('Nominal coverage of the intervals', 'Reading')]=.95,
-    reach:Annotated[Optional[float], option('Performance to reach: how many samples does it take, beyond the curves if need be? 90 % interval',
+    reach:Annotated[Optional[float], option('Performance to reach: print the samples needed, '
+                                            'extrapolated if need be, with a 90 % interval',
                                             'Reading')]=None,
-    best:Annotated[Optional[float], option('Best possible performance, for --reach; 1, or 0 if lower is better', 'Reading')]=None,
+    best:Annotated[Optional[float], option('Best possible performance for --reach. Default: 1, or 0 if lower is better',
+                                           'Reading')]=None,
     seed:Seed=0):
     "Compute how much data transfer saves, from two learning curves. Without a table, it runs an example on digits."
     from transfer_metrics.learning_curves.compare import compare_curves, plot_transfer, read_curves
@@ -51,7 +53,7 @@ def curves(report,
     report.say(found.summary(), 'bold')
     if reach is not None:
         from transfer_metrics.learning_curves.extrapolate import needed_text, plot_extrapolation, samples_needed
-        both = {'with transfer': pair[1], 'without transfer': pair[0]} # in the colours of both
+        both = {'with transfer': pair[1], 'without transfer': pair[0]} # this order gives the colours of `plot_transfer`
         report.say(needed_text(samples_needed(both, reach, best=best)))
         report.say('The intervals of these sizes have a nominal coverage of 90 %.')
         report.figure(lambda: plot_extrapolation(both, level=reach, best=best))

@@ -39,7 +39,7 @@ def invariance(report,
     recalculate_results:Annotated[bool, option('Compute the results in --store again', 'Running',
                                                '--recalculate-results')]=False,
     device:Device=None, batch_size:BatchSize=256, seed:Seed=0):
-    "Lines from label-free metrics to accuracy, over many image sets. Without images: networks trained on digits."
+    "Fit lines from label-free metrics to accuracy, over many image sets. Without images, it runs an example on digits."
     if config:
         try: given = dict(json.loads(config.read_text('utf-8')))
         except (TypeError,ValueError) as e: raise ValueError(f'{config} must hold options as JSON, {{"images": ...}}: {e}') from None

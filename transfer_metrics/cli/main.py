@@ -35,7 +35,8 @@ Models = Annotated[Optional[str], option('Names separated by commas: resnet18 (t
                                          'sentence-transformers:NAME, open_clip:NAME, module:function=weights.pth', 'Models')]
 Layer = Annotated[Optional[str], option('Name of a layer whose input is the features. Default: the head', 'Models')]
 Pooling = Annotated[Optional[str], option('How tokens become one vector: mean, cls, last, max', 'Models')]
-Images = Annotated[Optional[str], option('Labelled images: a folder with one folder per class, or an .npz or .npy file',
+Images = Annotated[Optional[str], option('Labelled images: a folder with one folder per class, an .npz file, '
+                                         'or a folder with data.npy and labels.npy',
                                          'Samples')]
 Texts = Annotated[Optional[str], option('Labelled texts: .csv, .tsv, .jsonl or .parquet', 'Samples')]
 Columns = Annotated[Optional[str], option('Columns of the table of texts: TEXT,LABEL', 'Samples')]

@@ -34,21 +34,22 @@ def _table(path, labels):
 def read_array(
     path:str|Path, # .npy, .npz, .csv, .tsv, .parquet or .txt file
     labels:bool=False, # Read labels instead of numbers
-    needed:bool=True, # Without a column called label (or similar), the last column has the labels; `False`: there are none
+    needed:bool=True, # Take labels from the last column if none is called label (or similar); `False`: do not
 ) -> Any: # Array `[n, d]`, without a column of labels; labels `[n]`; or `None` if there are none
     "Numbers or labels in a file"
     import numpy as np
     import pandas as pd
+    from transfer_metrics.store import load_numpy
     path = Path(path)
-    if not path.is_file(): raise ValueError(f'{path} must be a file, it does not exist')
-    if path.suffix.lower()=='.npy': return np.load(path, allow_pickle=False) if needed else None
+    if not path.is_file(): raise ValueError(f'{path} does not exist; it must be a file')
+    if path.suffix.lower()=='.npy': return load_numpy(path) if needed else None
     if path.suffix.lower()=='.npz':
-        with np.load(path, allow_pickle=False) as f:
-            wanted = 'labels' if labels else next((k for k in ('features','probs') if k in f), None)
-            if wanted in f: return f[wanted]
-            if not needed: return None
-            if len(f.files)==1: return f[f.files[0]]
-            raise ValueError(f'{path} must hold one array, or one called {"labels" if labels else "features"}; it has {", ".join(f.files)}')
+        f = load_numpy(path)
+        wanted = 'labels' if labels else next((k for k in ('features','probs') if k in f), None)
+        if wanted in f: return f[wanted]
+        if not needed: return None
+        if len(f)==1: return next(iter(f.values()))
+        raise ValueError(f'{path} must hold one array, or one called {"labels" if labels else "features"}; it has {", ".join(f)}')
     table = _table(path, labels)
     named = [str(k).lower() in _label_columns for k in table]
     if not labels:
@@ -79,9 +80,9 @@ def read_samples(
 
 def read_models(
     *,
-    models:str|None, # Names with commas
+    models:str|None, # Names separated by commas
     outputs:str|None, # Files or folders of saved outputs, or a folder of them
-    features:str|None, # FILE or NAME=FILE, with commas
+    features:str|None, # FILE or NAME=FILE, separated by commas
     probs:str|None, # The same with probabilities
     labels:str|None, # File with labels
     images:str|None, # As in `read_samples`

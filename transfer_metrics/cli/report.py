@@ -48,13 +48,13 @@ class Report:
     ):
         from rich.console import Console
         self.title,self.progress,self.console = title,progress,Console(highlight=False, soft_wrap=False)
-        self.settings = {k: str(v) for k,v in settings.items() if v not in (None,False,'')} # nor 0
+        self.settings = {k: str(v) for k,v in settings.items() if v is not False and v not in (None,'')}
         self.summary,self.tables,self.figures = [],[],[]
         self.results = pd.DataFrame() # all results as one table, for `--csv` and `--json`
 
     def say(self,
         text:str, # One or several lines
-        style:str='', # Of rich
+        style:str='', # Style of `rich`
     ):
         "Print text and add it to the files"
         for line in str(text).split('\n'):

@@ -39,7 +39,7 @@ class CifarResNet(nn.Module):
     Raises `ValueError` if `depth` is not `6n+2`.
     """
     def __init__(self,
-        depth:int=20, # Layers with weights: 20, 32, 44, 56, 110, any `6n+2`
+        depth:int=20, # Layers with weights: 20, 32, 44, 56, 110, or any other `6n+2`
         *,
         classes:int=10, # Number of classes
         channels:int=3, # Number of channels of the images
@@ -114,7 +114,7 @@ def draw_weights(
     model:nn.Module, # Model with linear and convolutional layers; its parameters are overwritten
     generator:torch.Generator, # Draws layer by layer, weights before biases
 ) -> nn.Module: # `model`
-    "Weights and biases uniform in $\\pm 1/\\sqrt{k}$ for `k` inputs, the default of torch"
+    "Draw weights and biases uniformly from $\\pm 1/\\sqrt{k}$ for `k` inputs, the default of torch"
     for m in model.modules():
         if not isinstance(getattr(m, 'weight', None), Tensor): continue
         bound = m.weight[0].numel()**-.5

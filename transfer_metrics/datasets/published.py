@@ -1,4 +1,4 @@
-"""Published accuracies, scores, predictions and learning curves of public models
+"""Accuracies, scores, predictions and learning curves, mostly of public models
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/datasets/published.html.md"""
 
@@ -24,10 +24,10 @@ _facts = 'title','licence','source','citation','copyright','note'
 
 def published(
     name:str|None=None, # Name of a table; `None`: the list of all tables
-) -> pd.DataFrame: # Columns of all results, `model, data, metric, value, ..., unit`
+) -> pd.DataFrame: # In the long form: `model, data, metric, value, ..., unit`
     """A published table of models; `.attrs` has `title, source, licence, copyright, citation, note`
 
-    Accuracies are between 0 and 1; scores are as published. Raises `ValueError` if there is no such table.
+    Accuracies are between 0 and 1; scores are as published, see `note`. Raises `ValueError` if there is no such table.
 
     >>> table = published('tll')
     >>> table.query('metric=="accuracy" and data=="CIFAR10"').nlargest(1, 'value').model.item()
@@ -95,7 +95,7 @@ def cifar101_predictions(
 
 # %% ../../nbs/datasets/03_published.ipynb #abb671a9
 def digits_curves(
-    which:str='noisy', # 'noisy': pretrained on clean digits, a good source; 'disjoint': on 0 to 4 for 5 to 9, a bad one
+    which:str='noisy', # 'noisy': clean to noisy digits, a good source; 'disjoint': 0-4 to 5-9, a bad one
 ) -> tuple['Curve','Curve']: # `base` and `transfer`: accuracy, 20 sizes from 0 to 590, 8 runs each
     "Measured learning curves of a small network on handwritten digits, from scratch and pretrained"
     from transfer_metrics.learning_curves.curve import Curve
@@ -104,7 +104,7 @@ def digits_curves(
     base,transfer = (df[df.task==k] for k in ('base','transfer'))
     return Curve(base.n, base.perf, run=base.run),Curve(transfer.n, transfer.perf, run=transfer.run)
 
-def cifar10_shifts() -> pd.DataFrame: # Columns of all results, `compression` and `draw` (which of the images)
+def cifar10_shifts() -> pd.DataFrame: # In the long form, with `compression` and `draw` (which of the images)
     "Accuracy and label-free metrics of four ResNets on changed versions of 761 test images of CIFAR-10"
     with (_folder/'cifar10_shifts.csv.gz').open('rb') as f: wide = pd.read_csv(f, compression='gzip')
     long = wide.melt(['compression','draw','n','model','data'], var_name='metric').dropna(subset='value')

@@ -22,7 +22,7 @@ from ..registry import registry
 
 # %% ../../nbs/experiments/06_analysis.ipynb #7dbc084f
 _unit,_series = ['data','model','task'],['data','model','method']
-_fewer = dict(n_boot=2000) # resamples than elsewhere, for many tables
+_fewer = dict(n_boot=2000) # resamples than elsewhere, for many intervals
 
 def score_pairs(
     frame:pd.DataFrame, # Returned by `study`
@@ -102,7 +102,7 @@ def correlations(
     method:str|None=None, # Name of a method; `None`: all
     **options:Any, # `n_boot` (2,000), `coverage`, `seed` of the intervals
 ) -> pd.DataFrame: # Columns `data, model, method, score, given, statistic, value, lo, hi, tasks`
-    "Correlation of scores with accuracy over tasks: as they are, and at equal number of classes"
+    "Correlation of scores with accuracy over tasks, plain and at the same number of classes"
     rows = []
     for score in _scores(frame, scores, without=['source_accuracy']):
         for group,o in score_pairs(frame, score, method).groupby(_series, sort=False):
@@ -139,8 +139,8 @@ def convergence(
     score:str='leep', # Name of a score
     n:int=5, # Number of levels
     *,
-    method:str='fine_tune', # What converges
-    baseline:str='from_scratch', # What it is compared with, when it has ended
+    method:str='fine_tune', # Method with curves over epochs
+    baseline:str='from_scratch', # Method whose final accuracy is subtracted
     **options:Any, # `n_boot` (2,000), `coverage`, `seed` of the intervals
 ) -> pd.DataFrame: # Columns `data, model, level, epoch, tasks, value, lo, hi`
     "Accuracy after each epoch minus accuracy of training from scratch, mean over the tasks of each level"
@@ -169,7 +169,7 @@ def plot_correlation(
     *,
     method:str|None=None, # Name of a method; `None`: all
     ax:Any=None, # Axes; `None`: of a new figure
-) -> Any: # Axes with a point per task; of one model and method coloured by the number of classes
+) -> Any: # Axes with a point per task, coloured by number of classes for one model and method
     "Accuracy against score over tasks, with Pearson's correlation"
     ax,pairs = axes(ax),score_pairs(frame, score, method)
     alone = pairs.groupby(_series).ngroups==1

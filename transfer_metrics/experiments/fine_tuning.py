@@ -82,7 +82,7 @@ def with_new_head(
 def reset_weights(
     model:nn.Module, # Changed in place
 ) -> None:
-    "Draw all weights again, from the global generator; raises `ValueError` if a parameter belongs to no layer that can"
+    "Draw all weights again, from the global generator; raises `ValueError` if a layer with parameters cannot"
     for name,m in model.named_modules():
         own = [k for k,_ in m.named_parameters(recurse=False)]
         reset = getattr(m, 'reset_parameters', None) or getattr(m, '_reset_parameters', None)
@@ -93,7 +93,7 @@ def reset_weights(
 
 # %% ../../nbs/experiments/03_fine_tuning.ipynb #62b6bcf7
 def accuracy_on(
-    read:Callable, # Inputs to logits, as the first result
+    read:Callable, # Function of inputs, returns the logits first
     model:nn.Module, # Network; it is in evaluation mode afterwards
     data:Coded, # Samples and codes
     batch_size:int=256, # Samples in a forward pass
@@ -146,7 +146,7 @@ def _train(model, train, test, reset, *, epochs, lr, batch_size, momentum, weigh
 def fine_tune(
     model:nn.Module, # Pretrained classifier; a copy is trained
     train:Any, # Labelled target data to learn from, in any form of `Samples.of` with positions
-    test:Any, # Labelled target data to be tested on
+    test:Any, # Labelled target data to test on
     *,
     epochs:int=10, # Passes over the training data
     lr:float=.01, # Learning rate of the first epoch; it falls along a cosine

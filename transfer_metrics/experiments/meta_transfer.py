@@ -48,7 +48,7 @@ def mahalanobis_head(
     return logits
 
 class Adapted(NamedTuple):
-    "A classifier of one task: images, as the backbone takes them, to logits"
+    "Classifier for one task, from images as the backbone takes them to logits"
     learner:nn.Module # `CNAPs`
     modulation:Mapping # scale and shift by layer
     classify:Callable # features to logits
@@ -64,7 +64,7 @@ class CNAPs(nn.Module):
         *,
         layers:Sequence[str]|None=None, # Layers to put FiLM after; `None`: each `BatchNorm`, or each convolution
         ridge:float=1., # $\rho$ of the head
-        seed:int=0, # Of the first weights
+        seed:int=0, # Of the initial weights
     ):
         super().__init__()
         self.ridge = number(ridge, 'ridge', 0, ends='()')
@@ -164,7 +164,7 @@ class CNAPs(nn.Module):
         classes:int|tuple=(5,20), # Classes of an episode, or fewest and most (no more than there are)
         per_class:int|tuple=(1,10), # Support samples of each class, or fewest and most
         queries:int=10, # Query samples of each class
-        lr:float=3e-3, # Largest learning rate of Adam; it falls to 0 along a cosine
+        lr:float=1e-3, # Largest learning rate of Adam; it falls to 0 along a cosine
         seed:int=0, # Of the episodes
         progress:bool=True, # Show a progress bar
     ) -> pd.DataFrame: # Columns `episode, loss, accuracy`: on the queries, before the step
@@ -192,9 +192,9 @@ class CNAPs(nn.Module):
         return pd.DataFrame(rows, columns=['episode','loss','accuracy'])
 
 def meta_transfer(
-    learner:nn.Module, # `CNAPs`; of any other classifier the frozen features are used, with the Mahalanobis head
+    learner:nn.Module, # `CNAPs`; any other classifier is frozen and gets the Mahalanobis head
     support:Any, # Labelled images to learn from in any form that `Samples.of` takes
-    test:Any, # Labelled images to be tested on
+    test:Any, # Labelled images to test on
 ) -> Transferred: # Test accuracy in [0, 1]; its `model` is the adapted classifier
     """Test accuracy of a few-shot learner on a task
 

@@ -41,7 +41,7 @@ def retrain_head(
     labels:ArrayLike, # Labels, any hashable values, shape `[n]`
     test:tuple[ArrayLike,ArrayLike], # Features `[m, d]` and labels `[m]` of the test set
     *,
-    C:float=1., # Weight of the data against the penalty, as in scikit-learn; for two classes half of its `C`
+    C:float=1., # Weight of the data against the penalty, as in scikit-learn, whose `C` is twice this for two classes
 ) -> Transferred: # Accuracy on the test set, in [0, 1]
     """Test accuracy of a linear head that is trained on frozen features
 

@@ -99,7 +99,7 @@ def study(
 ) -> pd.DataFrame: # `frame_columns`, then `task, kind, epoch, n_classes, entropy, chance`
     """Scores and accuracies of each source model on each task
 
-    The experiments of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462). What fails has a row that says why.
+    The experiments of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462). If a computation fails, its row says why.
 
     Raises `ValueError` before anything is computed if sources, data, tasks, methods and metrics do not fit together.
 

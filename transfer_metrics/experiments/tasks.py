@@ -95,7 +95,7 @@ def class_positions(
 
 def generator(
     seed:int, # Seed of all draws
-    *key:int, # Numbers of this draw
+    *key:int, # Integers for this draw
 ) -> np.random.Generator: # Independent for each key
     "Random numbers that depend on the seed and the key only"
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
@@ -141,7 +141,7 @@ def random_tasks(
 
     The experiments of [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462).
 
-    Raises `ValueError` if there are fewer than two classes or than `classes`, or a class has too few samples.
+    Raises `ValueError` if there are fewer than two classes, fewer than `classes`, or too few samples of a class.
 
     >>> random_tasks(list('aabbcc')*4, 1, classes=2)
     [Task('task 0', 2 classes, 12 training and 4 test samples)]

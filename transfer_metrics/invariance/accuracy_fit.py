@@ -19,7 +19,7 @@ from ..stats import Estimate, aligned, canonical, drawn_rows, resample, row_kend
 
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #250eead3
 class FitScore(NamedTuple):
-    "How well a line predicts the accuracy of image sets, each with an interval over the sets"
+    "Scores of a line on image sets, each with an interval over the sets"
     r2: Estimate # 1 is perfect; below 0 is worse than the mean accuracy
     rmse: Estimate # Root of the mean squared error, in accuracy
     mae: Estimate # Mean absolute error, in accuracy
@@ -122,7 +122,7 @@ class AccuracyFit:
 # %% ../../nbs/invariance/12_accuracy_fit.ipynb #c2d10176
 def fit_scores(
     frame:pd.DataFrame, # Columns `model, data, metric, value`, with accuracy among the metrics, as from `evaluate`
-    inside:str|Iterable[str]='interior', # Sets that lines are fitted to: names, or how names begin
+    inside:str|Iterable[str]='interior', # Sets that lines are fitted to: names, or a prefix of names
     **options, # Of `AccuracyFit`
 ) -> pd.DataFrame: # Columns `model, metric, sets` ('inside' or 'outside'), `score` (of `FitScore`), `value, lo, hi, n`
     "How well a line from each metric to accuracy predicts, on the sets that it was fitted to and on all others"

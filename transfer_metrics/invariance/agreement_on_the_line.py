@@ -26,7 +26,7 @@ def agreement_on_the_line(
     target_preds:ArrayLike, # Predicted classes on unlabelled samples, shape `[m, n]`
     *,
     method:str='aline-d', # 'aline-d' (an equation per pair of models) or 'aline-s' (each model on the line)
-    bounds:tuple[float,float]=(.05, .98), # Pairs with an agreement strictly between these count, on source and target
+    bounds:tuple[float,float]=(.05, .98), # Use pairs whose agreement is strictly between these on source and target
 ) -> ArrayLike: # Estimated accuracy of each model on the target, shape `[m]`; a `Series` by model if given frames
     """Accuracy of several models without labels, ALine-S or ALine-D
 

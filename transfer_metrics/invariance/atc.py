@@ -19,9 +19,9 @@ def _confidence(p, score):
     return -torch.special.entr(p.double().sort(1).values).sum(1) # sorted: ties do not depend on the order of the classes
 
 @metric(unit='accuracy', range=(0, 1), source='[Garg et al. 2022](https://arxiv.org/abs/2201.04234)',
-    question='Which share of the samples is more confident than a threshold that gives the known accuracy on labelled samples?',
+    question='What share of samples exceeds a confidence threshold that gives the known accuracy on labelled samples?',
     cost='one read of both matrices, and a sort',
-    avoid='the shift changes what a confidence means, or few labelled samples are wrong')
+    avoid='the shift changes what a confidence means, or few labelled samples are misclassified')
 def atc(
     source_probs:ArrayLike, # Probabilities of labelled samples, shape `[n_s, k]`
     source_labels:ArrayLike, # Column numbers, `0` to `k-1`, shape `[n_s]`
@@ -29,7 +29,7 @@ def atc(
     *,
     score:str='max', # Confidence: 'max', the largest probability, or 'entropy', the negative entropy
 ) -> float: # Estimated accuracy, in $[0, 1]$
-    """Share of samples above a threshold of confidence; on the labelled samples, this share is the accuracy
+    """Share of samples above a confidence threshold; on the labelled samples, this share is the accuracy
 
     From [Garg et al. 2022](https://arxiv.org/abs/2201.04234).
 

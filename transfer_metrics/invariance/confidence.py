@@ -77,12 +77,12 @@ def entropy(
 @metric(unit='accuracy', range=(-1, 2), source='[Guillory et al. 2021](https://arxiv.org/abs/2107.03315)',
     question='How accurate is the model, if it is as overconfident as on labelled samples?',
     cost='one read of both matrices',
-    avoid='the shift is large or of a new kind: confidence then falls less than accuracy')
+    avoid='the shift is large or of a new kind: confidence may then fall less or more than accuracy')
 def doc(
     source_probs:ArrayLike, # Probabilities of labelled samples, shape `[n_s, k]`
     source_labels:ArrayLike, # Column numbers, `0` to `k-1`, shape `[n_s]`
     probs:ArrayLike, # Probabilities of unlabelled samples, shape `[n, k]`
-) -> float: # Estimated accuracy; outside $[0, 1]$ where the assumption fails
+) -> float: # Estimated accuracy; can be outside $[0, 1]$
     """Source accuracy minus the difference of confidences
 
     From [Guillory et al. 2021](https://arxiv.org/abs/2107.03315).

@@ -1,4 +1,4 @@
-"""Nineteen kinds of damage to images in five severities (Hendrycks and Dietterich 2019)
+"""Nineteen kinds of damage to images at five severities (Hendrycks and Dietterich 2019)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/corruptions.html.md"""
 
@@ -170,7 +170,7 @@ def _saturate(x, c, rng, s):
     return np.moveaxis(hsv_to_rgb(hsv.clip(0, 1)), -1, 1)
 
 def _pil(x, change):
-    "A change of PIL images with three channels, or one: other channels are images of their own"
+    "Apply `change` to PIL images; unless there are three channels, each channel is an image"
     from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
     a = torch.from_numpy(x*255).round().byte()
     a = a if x.shape[1]==3 else a.flatten(0, 1)[:,None]
@@ -206,8 +206,8 @@ def corruptions(
     name:str, # One of `corruption_names`
     severity:int, # From 1 to 5
     *,
-    seed:int=0, # Of the random numbers
-) -> ArrayLike: # Of the type of `images`
+    seed:int=0, # Random seed
+) -> ArrayLike: # Same type as `images`
     """Images with one of the corruptions of [Hendrycks and Dietterich 2019](https://arxiv.org/abs/1903.12261)
 
     Raises `ValueError` if the name or severity is unknown, or images are outside [0, 1].
@@ -223,9 +223,9 @@ def corrupted_domain(
     *,
     names:Iterable[str]=corruption_names, # Corruptions
     severities:Iterable[int]=(1,2,3,4,5), # Severities
-    seed:int=0, # Of the random numbers
-) -> Domain: # A set per corruption and severity, of each set
-    """Corrupted versions of one image set or of many, made when they are asked for
+    seed:int=0, # Random seed
+) -> Domain: # One set for each set, corruption and severity
+    """Corrupted versions of one image set or of many, made on access
 
     Raises `ValueError` if a name or severity is unknown, or images are outside [0, 1].
 

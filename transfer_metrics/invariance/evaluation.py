@@ -42,7 +42,7 @@ def evaluate(
 ) -> pd.DataFrame: # Columns `model, data` (name of the set)`, metric, value`, ...; a row per model, set and metric
     """Label-free metrics and accuracy of each model on each image set; rows that failed have an `error`
 
-    Raises `ValueError` if there are no models or sets, names repeat, or a metric is unknown or needs `source` or `heads`.
+    Raises `ValueError` if there are no models or sets, names repeat, or a metric is unknown or lacks `source` or `heads`.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
     >>> for p in model.parameters(): _ = p.data.zero_() # equal probabilities
@@ -84,7 +84,7 @@ class DigitsDomains(NamedTuple):
     models: dict[str,nn.Module] # By what they were trained on
     interior: Domain # Versions of one half of the images, as `interior_domain` makes them
     exterior: Domain # Corrupted versions of the other half
-    source: ImageSet # Labelled images like those of the training
+    source: ImageSet # Labelled images like the training images
     heads: dict[str,list] # From `fit_head`, by network
 
 def digits_domains(

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn.functional import affine_grid, avg_pool2d, grid_sample
 from ..arrays import ArrayLike, whole
 from ..data import Samples, as_images, image_endings, load_images, stratified_subset
+from ..store import load_numpy
 from .views import image_batch
 
 # %% ../../nbs/invariance/10_image_sets.ipynb #ebbff73a
@@ -64,11 +65,11 @@ def image_set(
     data:Any, # Images in any form that `Samples.of` takes, labelled or not
     name:str='images', # Name of the set
     *,
-    size:int|None=None, # Resize the shorter side and crop the center to this many pixels; `None`: as they are
+    size:int|None=None, # Resize the shorter side and crop the centre to this many pixels; `None`: as they are
     limit:int|None=None, # Draw this many, each class by its share; `None`: all
     seed:int=0, # Seed of the draw
 ) -> ImageSet:
-    "Images and labels in memory; raises `ValueError` if they are not images, differ in size, or are outside [0, 1]"
+    "Images and labels in memory; raises `ValueError` if `data` are not images, differ in size, or are outside [0, 1]"
     samples,fit = Samples.of(data, name),None
     if limit is not None and samples.loader is None:
         y = samples.labels()
@@ -183,7 +184,7 @@ def _read(path, y, rows, classes):
         data = load_images(path)
         if data.targets is not None: data.targets = [classes.index(data.classes[k]) for k in data.targets]
         return data
-    x = np.load(path, mmap_mode='c')
+    x = load_numpy(path, 'c')
     if path.suffix=='.npz':
         x,y = (next((x[k] for k in names if k in x), None)
                for names in (('images','x','data'),('labels','y','targets')))
@@ -194,7 +195,7 @@ def exterior_domain(
     path:str|Path, # Folder, `.npy` or `.npz` file
     *,
     classes:Sequence[str]|None=None, # Names of class folders in the order of the model's outputs; `None`: sorted
-    size:int|None=None, # Resize the shorter side and crop the center to this many pixels; `None`: as they are
+    size:int|None=None, # Resize the shorter side and crop the centre to this many pixels; `None`: as they are
     limit:int|None=None, # Draw this many images of each set, each class by its share; `None`: all
     seed:int=0, # Seed of the draw
 ) -> Domain: # Sets named after folders and files, read when they are asked for
@@ -216,7 +217,7 @@ def exterior_domain(
     own,sets = {p.name for p in folders-{root}},[]
     for p in sorted(arrays|{p if p==root else p.parent for p in folders}):
         near = [p.with_name(f'{p.stem.removesuffix("_data")}_labels.npy'),p.with_name('labels.npy')]
-        y = next((np.load(o).ravel() for o in near if p.suffix=='.npy' and o.is_file()), None)
+        y = next((load_numpy(o).ravel() for o in near if p.suffix=='.npy' and o.is_file()), None)
         place = (p.with_suffix('') if p in arrays else p).relative_to(root).as_posix()
         name = place.removesuffix('data').rstrip('/_.') or root.resolve().name # rain/data.npy and rain_data.npy are rain
         m = 0 if y is None or 'data' in p.name else len(y)//5

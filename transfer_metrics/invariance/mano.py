@@ -16,13 +16,13 @@ from ..registry import metric
 @metric(unit='1', range=(0, 1), source='[Xie et al. 2024](https://arxiv.org/abs/2405.18979)',
     question='How far are the samples from the decision boundaries?',
     cost='one read of the logits',
-    avoid='you compare models, or sets on both sides of the switch: fix the normalization with `eta=0` or `eta=inf`')
+    avoid='you compare models, or sets that are normalized differently: use `eta=0` or `eta=inf` for all')
 def mano(
     logits:ArrayLike, # Logits, shape `[n, k]`
     *,
     p:float=4, # Order of the norm, above 1
     eta:float=5., # Up to this uncertainty rows are normalized by the polynomial, above it by softmax
-) -> float: # In $[1/k, k^{-1/p}]$; higher for more accurate
+) -> float: # In $[1/k, k^{-1/p}]$; higher suggests a higher accuracy
     """Norm of the normalized logits
 
     From [Xie et al. 2024](https://arxiv.org/abs/2405.18979).

@@ -96,7 +96,7 @@ def label_free_report(
 ) -> pd.DataFrame: # Columns `metric, value, n, unit`, ...; a row per metric
     """All label-free metrics of a model on a data set
 
-    Raises `ValueError` if a metric is unknown, or needs `source`, `heads` or labels.
+    Raises `ValueError` if a metric is unknown, or lacks `source`, `heads` or labels.
 
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))
     >>> for p in model.parameters(): _ = p.data.zero_() # equal probabilities

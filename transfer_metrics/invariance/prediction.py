@@ -86,7 +86,7 @@ def rotation_prediction(
     device:Any=None, # Where to run; `None`: where the model is
     progress:bool=True, # Show a progress bar
 ) -> float: # Accuracy, in [0, 1]; chance is 1/4
-    """Share of the four rotations of each image that the head recognizes
+    """Share of the four rotations of each image that the head recognises
 
     From [Deng et al. 2021](https://arxiv.org/abs/2106.05961).
 
@@ -109,7 +109,7 @@ def jigsaw_prediction(
     device:Any=None, # Where to run; `None`: where the model is
     progress:bool=True, # Show a progress bar
 ) -> float: # Accuracy, in [0, 1]; chance is one over the number of views
-    """Share of the permutations of each image, the identity among them, that the head recognizes
+    """Share of the permutations of each image, including the identity, that the head recognises
 
     Raises `ValueError` if `head` is not for jigsaws, or sides of the images are not divisible by its grid.
 

@@ -103,7 +103,8 @@ def read_curves(
 ) -> tuple[Curve,Curve]: # Without and with transfer
     """Two learning curves from tables
 
-    Raises `ValueError` if columns are missing or hold no numbers, or if `by` has more than two values and `keep` is not given.
+    Raises `ValueError` if a column is missing, a value is not a number, or `by` does not have two values and `keep` is
+    not given.
 
     >>> table = pd.DataFrame(dict(n=[0, 10, 0, 10], perf=['20%', '50%', '30%', '70%'], init=['none', 'none', 'b', 'b']))
     >>> read_curves(table, by='init')[1]
@@ -250,7 +251,7 @@ def compare_curves(
 ) -> Comparison: # `.summary()` returns sentences, `.table` has all metrics
     """All metrics of two learning curves with bootstrap intervals from the same resamples
 
-    Higher is better for all metrics except `missed_by_transfer`. With a single run there are no intervals.
+    Higher is better for all metrics except `missed_by_transfer`. With one run, only `resample='items'` gives intervals.
 
     Raises `ValueError` if the curves differ in `direction` or `start`.
 

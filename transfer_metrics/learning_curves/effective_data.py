@@ -57,10 +57,10 @@ def effective_data_table(
     best:float|None=None, # Best possible performance; `None`: 1, or 0 if lower is better
     **options:Any, # `n_boot`, `seed`, `paired` of `bootstrap`
 ) -> pd.DataFrame: # Columns `n, level, value, lo, hi, multiplier, share, beyond`
-    """Effective data by number of samples, with intervals; `beyond` marks values from laws that follow the base
+    """Effective data by number of samples, with intervals; `beyond` marks values for which the base is extrapolated
 
-    Within the base, the intervals resample runs, if both curves have two or more; beyond it, `samples_needed` gives them
-    for the mean level of transfer.
+    Within the base, the intervals are from resampled runs, if both curves have two or more; beyond it, they are from
+    `samples_needed` for the mean level of transfer.
 
     Raises `ValueError` as `effective_data` and, if a level is beyond the base, as `samples_needed`.
 

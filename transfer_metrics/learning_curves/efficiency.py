@@ -1,4 +1,4 @@
-"""How many times fewer samples transfer needs in the long run, and why Dietterich abandoned ratios of areas (2006)
+"""How many times fewer samples transfer needs in the long run, and why Dietterich (2006) abandoned ratios of areas
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/learning_curves/efficiency.html.md"""
 

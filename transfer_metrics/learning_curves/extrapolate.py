@@ -63,7 +63,7 @@ def average_law(
     n:np.ndarray, # Training sizes above 0, ascending, shape `[k]`
     loss:np.ndarray, # Losses above 0, one row per curve, shape `[m, k]`
     at:np.ndarray, # Sizes to predict, shape `[t]`
-) -> tuple[np.ndarray,np.ndarray,np.ndarray]: # Losses `[m, t]`; where the law ends `[m]`; held-out error `[m]`
+) -> tuple[np.ndarray,np.ndarray,np.ndarray]: # Losses `[m, t]`; limit of the law `[m]`; held-out error `[m]`
     "Average of both laws, weighted by how well they predict the last two points from those before"
     held = [np.log(_laws(n[:j], loss[:,:j], n[j:])[0]/loss[:,j:]) for j in range(max(3, len(n)-2), len(n))]
     held = held or [np.zeros((2,len(loss),1))]
@@ -120,7 +120,7 @@ def _notes(c, n, loss):
     return ['; '.join(['no improvement over the last three sizes']*bool(o)+known) for o in rising]
 
 def extrapolate(
-    curve:Any, # A `Curve` (each curve of `Curve.each()`), several by name, or a frame of `loss_data_curve`: `seed, samples, val_loss`
+    curve:Any, # A `Curve`, `Curve.each()`, a dict of curves, or a frame of `loss_data_curve`: `seed, samples, val_loss`
     n:ArrayLike, # One or more training sizes, at least the largest measured one
     *,
     coverage:float=.9, # Nominal coverage of the intervals, from .5 to .95
@@ -130,7 +130,7 @@ def extrapolate(
 
     On 63 curves of new tasks, up to 16 times the largest size, intervals at 0.9 contained 94 % of the later points: more than
     99 % of accuracies and 94 % of the losses of linear models, but only 56 % of the losses of MLP probes. A frame of
-    `loss_data_curve` therefore has intervals that are 2.25 times as wide; for losses of MLPs in a `Curve` they are too narrow.
+    `loss_data_curve` therefore gets intervals 2.25 times as wide; losses of MLPs in a `Curve` get too narrow ones.
 
     Raises `ValueError` if there are fewer than three sizes above 0, a performance is not worse than `best`, or `n` is
     too small.
@@ -158,12 +158,13 @@ def samples_needed(
     *,
     coverage:float=.9, # Nominal coverage of the intervals, from .5 to .95
     best:float|None=None, # Best possible performance; `None`: 1, or 0 if lower is better
-) -> pd.DataFrame: # Columns `name, target, value, lo, hi, note`, sizes; `inf` where the law or the end of its interval never gets there
+) -> pd.DataFrame: # Columns `name, target, value, lo, hi, note`; sizes are `inf` where the target is not reached
     """The training size at which a curve reaches a performance
 
-    Extrapolated sizes lie on a grid with steps of 0.2 %. The law is followed to 1,000 times the largest size, its interval to 32 times. If the target is
-    not even within the interval there, `lo` is this size. On 63 curves of new tasks, intervals at 0.9 contained the true
-    size in 94 % of cases. Most had no upper end (82 %); of the others 79 % contained it.
+    Extrapolated sizes lie on a grid with steps of 0.2 %. The law is followed to 1,000 times the largest size, its
+    interval to 32 times. If the interval does not reach the target even there, `lo` is that size. On 63 curves of new
+    tasks, intervals at 0.9 contained the true size in 94 % of cases. Most had no upper end (82 %); of the others 79 %
+    contained it.
 
     Raises `ValueError` as `extrapolate`, and if `performance` is not worse than `best`.
 

@@ -92,7 +92,7 @@ def mean_performance(
     at = np.array([np.interp(x, n, corner) for corner in np.eye(len(n))])
     weights = at[:,0] if lo==hi else (at[:,1:]+at[:,:-1])@np.diff(x)/(2*(hi-lo))
     mean = perf@weights
-    return np.where(abs(mean)>1e-13*(abs(perf)@weights), mean, 0.) # a sum of opposite parts may be rounding only
+    return np.where(abs(mean)>1e-13*(abs(perf)@weights), mean, 0.) # parts that cancel leave only rounding errors
 
 @metric(unit='share of the performance', range=(-math.inf, math.inf), cost=_cost,
         source='[Taylor & Stone 2009](https://jmlr.org/papers/v10/taylor09a.html)',

@@ -90,7 +90,7 @@ def jackknife_t(
 def warn_non_monotone(
     curves:dict[Any,list[LossCurve]], # Returned by `loss_curves`
 ) -> None:
-    "Warn if a mean loss is above an earlier one: if the 95 % interval of the rise, corrected for the number of points, is above 0"
+    "Warn of a rise whose 95 % interval, corrected for the number of points, is above 0; for one seed, of every rise"
     found = []
     for name,each in curves.items():
         n,L = each[0].n,np.stack([c.loss for c in each])

@@ -1,4 +1,4 @@
-"""From data to a loss-data curve in one call that can be resumed, and the interface of reprieve (Whitney et al. 2020)
+"""From data to a loss-data curve in one call that can be resumed, and the interface of the library reprieve (Whitney et al. 2020)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/estimator.html.md"""
 
@@ -53,7 +53,7 @@ def curve_points(
     *,
     n_points:int=10, # Number of sizes; fewer if rounding makes some equal
     sampling_type:str='log', # `'log'` (geometric) or `'linear'` (arithmetic), from 1 to $N$
-    points:ArrayLike|None=None, # Training sizes instead, from 1 to $N$, the samples left after the split
+    points:ArrayLike|None=None, # Training sizes instead, from 1 to $N$
 ) -> np.ndarray: # Ascending integers
     "Training sizes to measure"
     one_of(sampling_type, 'sampling_type', ('log','linear'))
@@ -66,7 +66,7 @@ def subset_order(
     *,
     seed:int=0, # Of the order
 ) -> np.ndarray: # The numbers from 0 to $N-1$
-    "Order in which a seed collects samples: its subset of size n is `subset_order(N, seed=seed)[:n]`"
+    "Random order of the samples for a seed: its subset of size n is `subset_order(N, seed=seed)[:n]`"
     return np.random.default_rng([seed,1]).permutation(n)
 
 class MissingLabels(UserWarning):
@@ -76,7 +76,7 @@ class MissingLabels(UserWarning):
 def fit_whitening(
     x:Tensor, # Training features, shape `[n, ...]`
     whiten:bool|str='global', # `True` or `'global'`: one mean and scale; `'feature'`: per feature
-) -> Callable[[Tensor],Tensor]: # Whitened features, `float32`, in the shape of its argument; constant features become 0
+) -> Callable[[Tensor],Tensor]: # Whitened, `float32`, same shape; constant features become 0 with `'feature'`
     "Estimate the linear map that gives features mean 0 and variance 1"
     mean,scale = standard_scale(x.flatten(1) if whiten=='feature' else x.reshape(-1, 1))
     return lambda x: ((x.flatten(1).double()-mean)*scale).float().view(x.shape)
@@ -138,9 +138,9 @@ def loss_data_curve(
     whiten:bool|str|None=True, # `True` or `'global'`, `'feature'`, `None`; see `fit_whitening`
     device:Any=None, # Where to train; `None`: a GPU, if there is one
     matmul:str='float32', # `'bfloat16'`: faster and coarser products, where the processor supports them
-    name:str='', # Name of the curve in the frame; before the names of several representations
-    store:str|Path|Rows|None=None, # File that keeps finished networks; functions are recognised by their names
-    resume:bool=True, # Use the networks in the file; `False`: train all again
+    name:str='', # Name of the curve in the frame; a prefix if there are several representations
+    store:str|Path|Rows|None=None, # File with the losses of finished networks; functions are recognised by their names
+    resume:bool=True, # Use the losses in the file; `False`: train all again
     seed:int=0, # First seed, and seed of the split
     progress:bool=True, # Show progress bars
 ) -> pd.DataFrame: # Columns `seed, samples, val_loss, name, error`, one row per network, loss in nats
@@ -258,7 +258,7 @@ class LossDataEstimator:
         sampling_type:str='log', # Spacing: `'log'` or `'linear'`
         points:ArrayLike|None=None, # Training sizes instead
     ) -> pd.DataFrame: # All results so far: columns `seed, samples, val_loss, name`, loss in nats
-        "Measure points of the curve; raises `ValueError` if a size is beyond the training samples, or a network fails"
+        "Measure points of the curve; raises `ValueError` if a size exceeds `max_train_size`, or a network fails"
         self._measure(n_points=n_points, sampling_type=sampling_type, points=points)
         return self.to_dataframe()
 

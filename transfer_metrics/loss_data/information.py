@@ -23,7 +23,7 @@ def null_loss(
     train_labels:ArrayLike|None=None, # Labels whose frequencies are the prediction; `None`: `labels`, the loss is their entropy
     unit:str='nats', # `'nats'` or `'bits'`
 ) -> float: # In $[0, \infty]$; infinite if a label does not occur in `train_labels`
-    """Loss of the probe that does not see its input: mean of minus the logarithm of the frequency of each label
+    """Loss of the probe that does not see its input: mean negative log-frequency of the labels
 
     $H_{\\mathcal V}(Y|\\varnothing)$ of [Xu et al. 2020](https://arxiv.org/abs/2002.10689).
 

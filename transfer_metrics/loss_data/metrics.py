@@ -24,7 +24,7 @@ from ..registry import registry
 
 # %% ../../nbs/loss_data/07_metrics.ipynb #2335a793
 def _measures(curves, epsilons, edge, n_classes, unit, labels=None):
-    "Each metric of curves, as a row of `compute_metrics`; `rows` has a value for each curve, of eSC log crossings"
+    "Each metric of curves, as a row of `compute_metrics`; `rows` has a value per curve, for eSC a log crossing"
     full,n,L,k = curves[0],curves[0].n[-1],curves[0].loss[-1],per_nat(unit)
     def each(f, *data, **options): return np.array([f(c, *data, **options) for c in curves])
     def row(metric, rows, lower, upper, loglog, **others):
@@ -73,10 +73,10 @@ def compute_metrics(
     ns:Sequence[float]|None=None, # Training sizes, each rounded up to a measured one; `None`: the largest of each representation
     epsilons:Sequence[float]=(1.,.1,.01), # Tolerated losses for SDL and eSC, in nats
     *,
-    n_classes:int|None=None, # Number of classes, for compression and upper ends; `None`: as in `labels`
+    n_classes:int|None=None, # Number of classes, for compression and upper ends of brackets; `None`: as in `labels`
     edge:str='right', # Rule of `value` for sums: `'right'` (as reprieve), `'left'` or `'loglog'`
     unit:str='nats', # `'nats'` or `'bits'`, of losses and lengths
-    labels:ArrayLike|None=None, # That the loss was measured on, or a pair `(train, val)`; adds `mi` and `v_information`
+    labels:ArrayLike|None=None, # Labels of the validation samples, or a pair `(train, val)`; adds `mi`, `v_information`
     coverage:float=.95, # Nominal coverage of the intervals
 ) -> pd.DataFrame: # One row per name, size, metric and tolerance
     """Every metric of loss-data curves with its bracket and its interval over seeds
@@ -120,7 +120,7 @@ def metrics_table(
 ) -> pd.DataFrame: # Texts: metrics in rows, columns (Name, n), by n and then in the order of names
     """Metrics in the layout of [reprieve](https://github.com/willwhitney/reprieve); `>` marks a lower bound
 
-    Raises `ValueError` if `metrics_df` lacks a column of `compute_metrics`.
+    Raises `ValueError` if `metrics_df` lacks a column that the table needs.
 
     >>> import pandas as pd
     >>> curve = pd.DataFrame({'seed': 0, 'samples': [1,4], 'val_loss': [2.,.5]})
@@ -149,7 +149,7 @@ def compare_representations(
 ) -> pd.DataFrame: # One row per pair, size, metric and tolerance
     """Paired differences between representations on shared sizes and seeds, negative where `name` is better
 
-    For the metrics that are better when lower. The columns are `name, baseline, n_requested, n, metric, epsilon, value,
+    Skips metrics that are better when higher. The columns are `name, baseline, n_requested, n, metric, epsilon, value,
     baseline_value, difference, lo, hi, coverage, n_seeds, unit`; eSC is compared in doublings of n.
 
     Raises `ValueError` if there is only one name, `baseline` is unknown, or a pair shares no size and seed.

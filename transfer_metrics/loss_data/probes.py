@@ -27,7 +27,7 @@ from ..arrays import number, one_of, whole
 # %% ../../nbs/loss_data/02_probes.ipynb #0b89740e
 def mlp(
     sizes:Sequence[int], # Widths of the input, the hidden layers and the output
-    g:torch.Generator, # Draws the first weights
+    g:torch.Generator, # Draws the initial weights
 ) -> nn.Sequential: # In `float64`, so that the weights are the same in any precision
     "Linear layers with ReLU between them; weights and biases are uniform in $\\pm1/\\sqrt{d}$ for $d$ inputs, as in `nn.Linear`"
     layers:list[nn.Module] = []
@@ -43,7 +43,7 @@ class MLP(nn.Sequential):
 def network(
     x_shape:Sequence[int], # Shape of one input
     n_classes:int, # Number of classes
-    seed:int=0, # Of the first weights
+    seed:int=0, # Of the initial weights
     *,
     hidden:Sequence[int]=(), # Widths of the hidden layers; none: a linear probe
 ) -> MLP: # In `float64`
@@ -100,7 +100,7 @@ def make_algorithm(
 def seeded(
     seed:int, # Of the global generators of NumPy and torch
 ) -> Iterator[None]:
-    "Global generators with a seed, restored afterwards"
+    "Seed the global generators, and restore them afterwards"
     state = np.random.get_state() # noqa: NPY002 (estimators of others draw from it)
     with torch.random.fork_rng(range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []):
         np.random.seed(seed%2**32) # noqa: NPY002
@@ -109,7 +109,7 @@ def seeded(
         finally: np.random.set_state(state) # noqa: NPY002
 
 def _made(factory, x_shape, n_classes, seed):
-    "A module of a user's function, the same for the same seed"
+    "A module from a user's function, the same for the same seed"
     with seeded(seed): net = factory(x_shape, n_classes)
     if isinstance(net, nn.Module): return net
     raise ValueError(f'`probe` must be a function f(x_shape, n_classes) that returns an nn.Module, got {type(net).__name__}')

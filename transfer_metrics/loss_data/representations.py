@@ -1,4 +1,4 @@
-"""Functions from inputs to features: raw, random, PCA, a network trained on labels, a small VAE, and one whose quality is known
+"""Functions from inputs to features: raw, random, PCA, a network trained on labels, a small VAE; and noisy labels
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/loss_data/representations.html.md"""
 
@@ -132,9 +132,9 @@ class VAE(nn.Module):
         latent_dim:int, # Numbers per code
         g:torch.Generator, # Draws the first weights
         *,
-        hidden:Sequence[int]=(400,400,400), # Of the encoder; the decoder has them backwards, without the first
-        lo:float=0., # Smallest number in the data; the decoder sees it as 0
-        hi:float=1., # Largest number in the data; the decoder sees it as 1
+        hidden:Sequence[int]=(400,400,400), # Encoder widths; reversed in the decoder, without the first of several
+        lo:float=0., # Smallest number in the data; scaled to 0
+        hi:float=1., # Largest number in the data; scaled to 1
     ):
         super().__init__()
         self.lo,self.hi = lo,hi

@@ -27,8 +27,8 @@ def reached(
 
 class Bracket(NamedTuple):
     "Where a curve falls to a loss"
-    lower: float # largest measured n before it, above the loss; 0 if there is none
-    upper: float # smallest measured n at or below the loss; inf if there is none
+    lower: float # last measured n before the curve reaches the loss; 0 if there is none
+    upper: float # first measured n where it has reached the loss; inf if there is none
     crossing: float # where the curve between them, straight in log n and log L, has that loss; inf if nowhere
 
 def esc_bracket(

@@ -1,4 +1,4 @@
-"""Public tables of fine-tuned models and their scores, compared with what is known without the data
+"""Do the scores in public tables select better than the size of the models?
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/benchmarks.html.md"""
 
@@ -24,11 +24,11 @@ from ..stats import of_draws, resample
 # %% ../../nbs/model_selection/11_benchmarks.ipynb #4fe6002f
 @dataclass(frozen=True)
 class Benchmark:
-    "Accuracies of models after fine-tuning on several data sets, and their scores before; tables of models x data sets"
+    "Accuracies of models after fine-tuning on several data sets, and scores before it; tables of models x data sets"
     name:str # In `benchmarks()`
     accuracy:pd.DataFrame # Or the AUC; missing where a model was not fine-tuned
     scores:dict[str,pd.DataFrame] # By name, higher is better
-    baselines:dict[str,pd.DataFrame] # By name: what is known without the data set
+    baselines:dict[str,pd.DataFrame] # By name, what the scores are compared with
 
     def __repr__(self):
         models,data = self.accuracy.shape
@@ -139,7 +139,7 @@ def _fidelity(bench, table, counts):
         return np.where(yy>1e-12, slope*(2*xy-slope*xx)/yy, np.nan)
 
 def _over_data(bench, statistic, table, counts):
-    "Statistic on each data set for draws of models, shape `[b, t]`; NaN where a score is unknown, 0 for a constant one"
+    "Statistic on each data set for draws of models, shape `[b, t]`; NaN where a score is unknown"
     if statistic=='fidelity': return _fidelity(bench, table, counts)
     found = np.full((len(counts),bench.accuracy.shape[1]), np.nan)
     for j,k in enumerate(bench.accuracy):
@@ -175,9 +175,9 @@ def judge(
     table:Any, # As in `benchmark`
     accuracy:Any=None, # As in `benchmark`
     *,
-    statistics:Iterable[str]=statistics, # As in `of_draws`, or 'fidelity'; the weighted tau ranks by accuracy
+    statistics:Iterable[str]=statistics, # As in `of_draws`, or 'fidelity'; tau is weighted by the rank of the accuracy
     against:str='', # Name of a score or baseline; if given, the values are differences from it
-    equal_size:bool=False, # Also compare only pairs of models whose numbers of parameters differ by a factor of at most 1.5
+    equal_size:bool=False, # Also compare pairs of models whose numbers of parameters differ by at most a factor of 1.5
     leave_out:int=0, # Also leave out this many models: 1,000 random choices, and the largest models
     coverage:float=.95, # Nominal coverage
     n_boot:int=2000, # Number of resamples
@@ -186,9 +186,9 @@ def judge(
     """How well each score and baseline selects, as the mean over the data sets of a benchmark
 
     Columns: `benchmark, hub, score, kind, statistic, value, lo, hi, lo_models, hi_models, n, n_models`. `lo, hi` is the
-    interval over data sets, `lo_models, hi_models` the interval over models (for '2 left out', the range over the choices of
-    models), and `n` the number of data sets. The hub is the set of models: 'all', 'equal size', '2 left out' or
-    'without the 2 largest'.
+    interval over data sets, `lo_models, hi_models` the interval over models (for '2 left out', quantiles over the
+    choices of models), and `n, n_models` the numbers of data sets and models. The hub is the set of models: 'all',
+    'equal size', '2 left out' or 'without the 2 largest'.
 
     >>> found = judge('tll', statistics=['regret'], n_boot=200).set_index('score').value
     >>> found[['logme', 'source_accuracy', 'chance']].round(3).to_dict()
@@ -220,13 +220,13 @@ def judge(
 def against_static(
     table:Any, # As in `benchmark`
     *,
-    statistic:str='weighted_kendall', # As in `judge`; higher is better
+    statistic:str='weighted_kendall', # As in `judge`, one where higher is better
     coverage:float=.95, # Nominal coverage for the differences of all scores together
     **options:Any, # Of `judge`: `n_boot`, `seed`
 ) -> pd.DataFrame: # One row per order of `static` that the benchmark has
     """The best score of a benchmark against each order of `static`, which never looks at the data set
 
-    Columns: those of `judge` for the difference, `against`, the static order, and `verdict`: the better of the
+    Columns: those of `judge` for the difference; `against` is the static order and `verdict` the better of the
     two, if both intervals exclude 0. As the score is the best of several, the intervals are wider, by Bonferroni's rule.
 
     >>> against_static('tll', n_boot=200).set_index('against').verdict.to_dict()

@@ -19,8 +19,8 @@ def select_features(
     labels:ArrayLike, # Target labels, any hashable values, shape `[n]`
     *,
     k:int|None=None, # Number of features to choose; `None`: until all others are copies
-    tol:float=1e-9, # A feature whose residual has a smaller share of its variance is a copy, and is not chosen
-) -> pd.DataFrame: # In order of choice: `feature, gain, h_score` of all chosen so far
+    tol:float=1e-9, # A feature is a copy, and not chosen, if its residual has less than this share of its variance
+) -> pd.DataFrame: # In order of choice: `feature`, its `gain`, and `h_score` of all chosen so far
     """Forward selection of features by their H-score
 
     The score is that of [Bao et al. 2019](https://doi.org/10.1109/ICIP.2019.8803726). Fewer than `k` features are

@@ -69,7 +69,7 @@ def compare_models(
     correct:Mapping[str,ArrayLike]|pd.DataFrame, # For each model, whether it is correct on each sample, shape `[n]`
     *,
     coverage:float=.95, # Nominal coverage of intervals and groups
-    variance:float=1., # Of the accuracies, relative to independent predictions; see `cross_validation_variance`
+    variance:float=1., # Factor of the variance of the accuracies; see `cross_validation_variance`
     n_boot:int=4000, # Number of resamples
     seed:int=0, # Seed of the resamples
 ) -> pd.DataFrame: # One row per model, in the order of `correct`: `accuracy, lo, hi, p_best, group`

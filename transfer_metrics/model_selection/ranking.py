@@ -1,4 +1,4 @@
-"""Rank models by held-out accuracy, and show the probability that each is the best, and the other scores
+"""Rank models by held-out accuracy, and show the other scores and the probability that each is the best
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/ranking.html.md"""
 
@@ -62,6 +62,12 @@ def _warned(scores):
     "Rows with a warning"
     return scores[scores.warning.fillna('')!=''] if 'warning' in scores else scores[:0].assign(warning='')
 
+def _failures(scores):
+    "Which models failed, a line for each error"
+    failed = scores[scores.error.fillna('')!=''] if 'error' in scores else scores[:0].assign(error='')
+    return [f'{_join([*rows.model.unique()])} failed ({_join([*rows.metric.unique()])}): {error}'
+            for error,rows in failed.groupby('error', sort=False)]
+
 def _voters(scores):
     "Scores without a warning, which rank the models if the probe cannot"
     names = scores.metric[scores.value.notna()].unique()
@@ -70,7 +76,7 @@ def _voters(scores):
 def rank(
     scores:pd.DataFrame, # Scores from `score_models`
     *,
-    by:str|None=None, # Metric that decides the order; `None`: the accuracy, where it can
+    by:str|None=None, # Metric that decides the order; `None`: the accuracy, or else `mean_rank`
 ) -> pd.DataFrame: # One row per model, best first
     """Models in the order of their held-out accuracy
 
@@ -79,12 +85,13 @@ def rank(
     are fewer than five labels per class, or no features, `mean_rank` decides: the mean rank by all scores without a
     warning. `.attrs['decided_by']` is 'linear_probe', 'scores', or `by`.
 
-    Raises `ValueError` for scores of several data sets, or two rows of one model and metric.
+    Raises `ValueError` for scores of several data sets, two rows of one model and metric, or if all models failed.
 
     >>> scores = pd.DataFrame(dict(model=['a', 'b', 'c'], metric='linear_probe', value=[.7, .8, .5]))
     >>> rank(scores).accuracy.to_dict()
     {'b': 0.8, 'a': 0.7, 'c': 0.5}
     """
+    if scores.value.isna().all(): raise ValueError('; '.join(['no model has a score',*_failures(scores)]))
     wide,warned,voters,ranks = score_table(scores),_warned(scores),_voters(scores),metric_ranks(scores)
     probe = scores[scores.metric=='linear_probe'].set_index('model').reindex(wide.index)
     found = probe.reindex(columns=['value','lo','hi','p_best','group']).rename(columns=dict(value='accuracy'))
@@ -115,7 +122,7 @@ def summary(
     *,
     by:str|None=None, # As in `rank`
 ) -> str: # At most 25 lines
-    """Summary of a ranking: the first model, how certain it is, and warnings
+    """Summary of a ranking: the first model, how certain its rank is, and warnings
 
     >>> print(summary(pd.DataFrame(dict(model=['a', 'b'], metric='linear_probe', value=[.7, .8]))))
     b is first: a linear probe classifies 80.0 % of the held-out samples correctly.
@@ -155,9 +162,7 @@ def summary(
         whose = '' if len(rows)==len(table) else f' for {_join([*rows.model])}'
         ignored = '' if metric==table.attrs['decided_by'] else ' and does not count'
         put(f'{metric} has a warning{whose}{ignored}: {rows.warning.iloc[0]}.')
-    failed = scores[scores.error.fillna('')!=''] if 'error' in scores else scores[:0].assign(error='')
-    for error,rows in failed.groupby('error', sort=False):
-        put(f'{_join([*rows.model.unique()])} failed ({_join([*rows.metric.unique()])}): {error}')
+    lines += _failures(scores)
     if len(lines)>24: lines = [*lines[:23],f'... and {len(lines)-23} more warnings and errors, see the scores.']
     end = 'This holds for linear heads on frozen features. Fine-tuning can change the order.'
     return '\n'.join([*lines,end])

@@ -190,7 +190,7 @@ def _score_model(name, model, data, metrics, store, resume, options):
 few_labels = 5 # with fewer per class, models are not compared by held-out accuracy
 
 def _add_intervals(rows, coverage):
-    "Add intervals to accuracies, and to the linear probe the probability of being the best, and groups"
+    "Add intervals to accuracies, and `p_best` and groups to the linear probe"
     for r in rows:
         if r.get('unit')!='accuracy' or not r.get('n') or 'value' not in r: continue
         e = accuracy_interval(r['value'], r['n'], coverage, variance=r.get('variance', 1.))
@@ -236,15 +236,18 @@ def score_models(
 
     Accuracies have an interval. Rows of `linear_probe` also have `p_best`, the probability that the model is the best,
     and `group`, which is 1 for all models that cannot be distinguished from the best. `taken` describes the features.
-    Networks have a row `n_parameters`; its seconds are the time of the forward pass. Errors are in the column `error`.
+    Networks have a row `n_parameters`, unless `layer` is a list; its seconds are the time of the forward pass. Errors
+    are in the column `error`.
 
-    Raises `ValueError` if there are no models, or a metric is unknown.
+    Raises `ValueError` if there are no models, a metric is unknown, or `budget` and `executor` are given.
 
     >>> sure = Outputs(probs=[[1., 0.], [1., 0.], [0., 1.]], labels=['cat', 'cat', 'dog'])
     >>> unsure = Outputs(probs=[[.9, .1], [.8, .2], [.3, .7]], labels=['cat', 'cat', 'dog'])
     >>> score_models({'sure': sure, 'unsure': unsure}, metrics='leep', progress=False).value.round(3).tolist()
     [0.0, -0.385]
     """
+    if budget is not None and executor is not None:
+        raise ValueError('`budget` must be None with `executor`, which starts all models at once')
     given,found = [*_given(models, data)],resolve_all(metrics, applicable(), default_metrics())
     options['progress'] = progress and executor is None
     jobs = [partial(_score_model, *o, found, store, resume, options) for o in given]

@@ -1,4 +1,4 @@
-"""The smallest set of candidates that contains the best model with a given probability, or the best set within a budget
+"""The smallest set of candidates that contains the best model with a given probability, or the models with the highest scores within a budget
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/selection.html.md"""
 

@@ -38,7 +38,7 @@ def _embeddings(X):
     return {k: np.stack([*v]) for k,v in X.items()} if by_model else None
 
 def _samples(X, y=None):
-    "Samples as data of a model; paths of images are read from their files"
+    "Samples as data of a model; `Images` if they are paths of images"
     first = X.iloc[0] if hasattr(X, 'iloc') else X[0]
     in_files = isinstance(first, (str,Path)) and Path(first).suffix.lower() in image_endings
     return Images([Path(o) for o in X], y) if in_files else (X,y)

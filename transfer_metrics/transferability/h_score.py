@@ -1,4 +1,4 @@
-"""Counts the independent directions along which features separate the classes (Bao et al. 2019)
+"""Counts the uncorrelated directions along which features separate the classes (Bao et al. 2019)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/transferability/h_score.html.md"""
 

@@ -19,7 +19,7 @@ from .otce import correspondence
     cost='as OTCE, and a small optimal transport for each pair of classes',
     avoid='the classes overlap, which this score hides')
 def jc_nce(
-    source_features:ArrayLike, # Features of labelled source samples, by the same model, shape `[n_s, d]`
+    source_features:ArrayLike, # Features of labelled source samples, from the same model, shape `[n_s, d]`
     source_labels:ArrayLike, # Their labels, any hashable values, shape `[n_s]`
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable values, shape `[n]`
@@ -31,7 +31,7 @@ def jc_nce(
 ) -> float: # In nats, in $(-\infty, 0]$; higher is better
     """Negative conditional entropy of joint correspondences, also called JC-OTCE
 
-    From [Tan et al. 2021](https://arxiv.org/abs/2106.10479). Warns if there are few samples per source class.
+    From [Tan et al. 2021](https://arxiv.org/abs/2106.10479). Warns if there are few target samples per source class.
 
     Raises `ValueError` if the two sides have different numbers of features, a feature is not finite, a label is missing,
     lengths differ, or `gamma` is not in [0, 1].

@@ -20,7 +20,7 @@ def baseline_accuracy(
     correct:np.ndarray, # Whether each prediction is correct, or the probability of it, shape `[n]`
     labels:ArrayLike, # Labels of the samples, shape `[n]`
 ) -> float: # Mean of `correct`
-    "Accuracy of a baseline; a warning if it is about the share of the largest class"
+    "Accuracy of a baseline; warns if it hardly exceeds the share of the largest class"
     value,n = float(correct.mean()),len(correct)
     counts = as_labels(labels)[0].bincount()
     share = int(counts.max())/n
@@ -62,7 +62,8 @@ def knn(
 ) -> float: # Accuracy in [0, 1]; higher is better
     """Leave-one-out accuracy of the `k` nearest neighbours
 
-    From [Fix and Hodges 1951](https://doi.org/10.2307/1403797). Warns if the accuracy is about the share of the largest class.
+    From [Fix and Hodges 1951](https://doi.org/10.2307/1403797). Warns if the accuracy hardly exceeds the share
+    of the largest class.
 
     Raises `ValueError` if a feature is not finite, a label is missing, the lengths differ, or there is one sample.
 

@@ -45,7 +45,7 @@ def eep(
 @metric(unit='nats', range=(-math.inf, 0), source='[Nguyen et al. 2020](https://arxiv.org/abs/2002.12462)',
         question='How well do the outputs of a source classifier predict my labels?',
         cost='one forward pass, and two passes over the probabilities',
-        avoid='the model has no classes (self-supervised), or there are fewer than two samples per source class in use')
+        avoid='the model has no classes (self-supervised), or there are at most two samples per source class in use')
 def leep(
     probs:ArrayLike, # Source-class probabilities of the target samples, shape `[n, c_s]`
     labels:ArrayLike, # Target labels, any hashable values, shape `[n]`

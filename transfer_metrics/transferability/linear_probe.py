@@ -57,7 +57,7 @@ def linear_probe(
     *,
     cv:int=5, # Number of folds
     head:str='ridge', # 'ridge': ridge regression of class indicators; 'logistic': the head of `retrain_head`
-    seed:int=0, # Random assignment of the samples of each class to the folds
+    seed:int=0, # Of the random assignment of the samples of each class to the folds
 ) -> float: # Accuracy in [0, 1]; higher is better
     """Cross-validated accuracy of a linear head
 

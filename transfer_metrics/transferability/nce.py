@@ -18,7 +18,7 @@ from .leep import joint_distribution
 @metric(unit='nats', range=(-math.inf, 0), source='[Tran et al. 2019](https://arxiv.org/abs/1908.08142)',
         question='How uncertain are my labels if I know the predictions of a source model?',
         cost='one pass over the predictions',
-        avoid='there are fewer than two samples per source class in use')
+        avoid='there are at most two samples per source class in use')
 def nce(
     predicted:ArrayLike, # Source labels, any hashable values, shape `[n]`; if `soft`, class probabilities, `[n, c_s]`
     labels:ArrayLike, # Target labels, any hashable values, shape `[n]`

@@ -28,7 +28,7 @@ class Correspondence(NamedTuple):
 def transport_plan(
     cost:np.ndarray, # Costs, shape `[n_s, n]`
     reg:float, # Entropic regularisation as a share of the mean cost; 0 is the exact plan
-) -> np.ndarray: # Plan with uniform margins, shape `[n_s, n]`
+) -> np.ndarray: # Plan with uniform marginals, shape `[n_s, n]`
     "Plan of least cost; the uniform plan if all plans cost the same"
     differences = cost-cost.mean(1, keepdims=True)-cost.mean(0)+cost.mean()
     if np.abs(differences).max()<=1e-12*cost.max(): return np.full(cost.shape, 1/cost.size)
@@ -38,7 +38,7 @@ def transport_plan(
     return ot.sinkhorn([], [], cost-cost.min(0), reg, stopThr=1e-8, numItermax=10_000)
 
 def correspondence(
-    source_features:ArrayLike, # Features of labelled source samples, by the same model, shape `[n_s, d]`
+    source_features:ArrayLike, # Features of labelled source samples, from the same model, shape `[n_s, d]`
     source_labels:ArrayLike, # Their labels, any hashable values, shape `[n_s]`
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable values, shape `[n]`
@@ -48,7 +48,7 @@ def correspondence(
     max_samples:int|None=1000, # Use a stratified subset of this size if a side has more samples; `None`: all samples
     seed:int=0, # Seed of the subsets
 ) -> Correspondence: # $W_D$, $W_T$ and the joint distribution of the labels
-    "Optimal transport from source to target samples; warns if there are few samples per source class"
+    "Optimal transport from source to target samples; warns if there are few target samples per source class"
     number(reg, 'reg', 0)
     number(gamma, 'gamma', 0, 1)
     sides = []
@@ -81,9 +81,9 @@ def correspondence(
 @metric(unit='nats', range=(-math.inf, 0), source='[Tan et al. 2021](https://arxiv.org/abs/2103.13843)',
     question='Do the labels of source samples predict the labels of similar target samples?',
     cost='distances and optimal transport between up to 1,000 source and 1,000 target samples',
-    avoid='there are no labelled source samples, or the source labels are few or meaningless')
+    avoid='there are no labelled source samples, or their classes are few or meaningless')
 def otce(
-    source_features:ArrayLike, # Features of labelled source samples, by the same model, shape `[n_s, d]`
+    source_features:ArrayLike, # Features of labelled source samples, from the same model, shape `[n_s, d]`
     source_labels:ArrayLike, # Their labels, any hashable values, shape `[n_s]`
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable values, shape `[n]`
@@ -95,8 +95,8 @@ def otce(
 ) -> float: # In nats and $(-\infty, 0]$ with the default coefficients; higher is better
     """Optimal transport based conditional entropy
 
-    From [Tan et al. 2021](https://arxiv.org/abs/2103.13843). The default coefficients give F-OTCE. Warns if there are few
-    samples per source class.
+    From [Tan et al. 2021](https://arxiv.org/abs/2103.13843). The default coefficients give F-OTCE. Warns if there are
+    few target samples per source class.
 
     Raises `ValueError` if the two sides have different numbers of features, a feature is not finite, a label is missing,
     or lengths differ.

@@ -68,7 +68,7 @@ def _fixed_point(step, x, n, max_iter):
 
 # %% ../../nbs/transferability/11_pactran.ipynb #e0312aa1
 @metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
-    question='How well will a table from source to target classes do on new samples?',
+    question='How well will a head on these probabilities do on new samples?',
     cost='tens to thousands of passes over the probabilities',
     avoid='the model has no classes of its own, or the models have very different numbers of source classes')
 def pactran_dirichlet(
@@ -78,7 +78,7 @@ def pactran_dirichlet(
     alpha:float=1., # Strength of the prior, in samples per source class
     max_iter:int=10_000, # Largest number of iterations; a warning if they are not enough
 ) -> float: # Minus the bound without its constant, in nats per sample, in $(-\infty, 0]$; higher is better
-    """PAC-Bayesian bound for a table of classes with a Dirichlet prior
+    """PAC-Bayesian bound for a probability table with a Dirichlet prior
 
     From [Ding et al. 2022](https://arxiv.org/abs/2203.05126).
 
@@ -151,7 +151,7 @@ def pactran_gauss(
     *,
     lam:float=10., # Weight of the samples against the penalty, $\lambda\sigma_0^2/n$
     sigma2:float=100., # Variance of the prior times the number of features, $d\,\sigma_0^2$
-    curvature:str='sum', # Second derivatives over samples: 'sum' as in the published code, 'mean' as in the formula
+    curvature:str='sum', # 'sum' of the second derivatives as in the published code, 'mean' as in the paper's formula
 ) -> float: # Minus the bound without its constant, in nats per sample, in $(-\infty, 0]$; higher is better
     """PAC-Bayesian bound for a linear head with a Gaussian prior
 

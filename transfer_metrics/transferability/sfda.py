@@ -50,7 +50,7 @@ def _true_probs(parts, weights, intercepts, soften=False):
 
 # %% ../../nbs/transferability/09_sfda.ipynb #addfc731
 @metric(unit='1', range=(0, 1), source='[Shao et al. 2022](https://arxiv.org/abs/2207.03036)',
-        question='How certain is a linear classifier of harder versions of the samples that it was fitted to?',
+        question='How probable does a linear classifier find the true classes of samples made harder?',
         cost='two fits with three passes over the features each',
         avoid='there are not several times as many samples as features, or the features of the models differ in scale')
 def sfda(
