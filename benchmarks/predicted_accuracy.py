@@ -105,7 +105,7 @@ def main(texts, beside=''):
             theirs = dict(zip(sets, cbpe(m, known, sets), strict=True)) if beside else {}
             for k,own in sets.items():
                 true,o = m.score(*own),t.loc[k]
-                row = dict(kind='images without the images' if name=='digits' else 'tables and texts', chose=chose,
+                row = dict(kind='digits as tables' if name=='digits' else 'tables and texts', chose=chose,
                            model=f'{name}, {type(m[-1] if hasattr(m, "steps") else m).__name__}', shift=k,
                            holds=o.lo<=true<=o.hi, width=o.hi-o.lo, error=abs(o.accuracy-true),
                            **{c: abs(single[c][k]-true) for c in ('atc','calibrated_confidence')})

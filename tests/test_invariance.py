@@ -135,6 +135,7 @@ def test_images_and_several_models():
     normalized = predicted_accuracy(models['a'], (x-.5,labels), x-.5, n_sets=20, progress=False)
     assert normalized.made_of=='the table of predictions'
     test = image_set((pixels,labels), limit=20)
+    assert len(image_set(DataLoader(TensorDataset(pixels, torch.as_tensor(labels))), limit=20).images)==20
     assert len(test.images)==20 and test.images.dtype==torch.uint8 and set(test.labels.tolist())==set(labels.tolist())
     with pytest.raises(ValueError, match='must have labels'): predicted_accuracy(models['a'], x, x, progress=False)
     models['a'].classes = [f'kind {i}' for i in range(k)]

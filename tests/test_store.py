@@ -95,7 +95,12 @@ def test_lost_bytes_are_not_believed(tmp_path):
         save_arrays(tmp_path/'b', a=np.array([1,'a'], object))
     (tmp_path/'foreign').mkdir()
     (tmp_path/'foreign'/'thesis.tex').touch()
-    with pytest.raises(ValueError, match='it holds other files'): save_arrays(tmp_path/'foreign', a=[1])
+    with pytest.raises(ValueError, match='it holds '): save_arrays(tmp_path/'foreign', a=[1])
+    save_arrays(tmp_path/'own', a=[1])
+    save_arrays(tmp_path/'own', b=[2])
+    assert [*load_arrays(tmp_path/'own')]==['b']
+    (tmp_path/'own'/'notes.txt').write_text('of the user')
+    with pytest.raises(ValueError, match='it holds notes.txt'): save_arrays(tmp_path/'own', a=[1])
 
 class Data(torch.utils.data.Dataset):
     def __init__(self, x, transform=None): self.x,self.transform = x,transform

@@ -83,7 +83,7 @@ class Head(NamedTuple):
     name:str # In `model.named_modules()`
     module:nn.Module # Its input is the features
     how:str # How its output becomes the output of the model
-    call:int # Number of its call in a pass
+    call:int # Which of its calls in a pass
 
 # %% ../nbs/06_features.ipynb #c375a710
 _fields = 'logits','image_embeds','text_embeds','sentence_embedding','pooler_output','last_hidden_state'
@@ -117,7 +117,7 @@ def _few(x):
 
 # %% ../nbs/06_features.ipynb #014d2692
 class Reader:
-    """Features and logits of each batch of a model; its hooks on layers are removed at the end of the `with` block
+    """A model's features and logits for each batch; the hooks on its layers are removed at the end of the `with` block
 
     Raises `ValueError` if a layer is unknown or was not called, or if what the model returns cannot be read.
     """

@@ -11,7 +11,6 @@ __all__ = ['libraries', 'image_transform', 'Name', 'parse_name', 'load_weights',
 # %% ../nbs/05_models.ipynb #fc7a930e
 import json
 import os
-import pickle
 import re
 import socket
 import sys
@@ -35,7 +34,7 @@ def image_transform(
     mean:Sequence[float]=(), # Mean of each channel, in [0, 1]; empty: images stay in [0, 1]
     std:Sequence[float]=(), # Standard deviation of each channel
 ) -> Callable: # From a `PIL.Image` to a tensor `[c, size, size]`
-    "Resize the shorter side, crop the centre, and normalise; one mean makes the image grey"
+    "Resize the shorter side, crop the centre, and normalise; one mean selects greyscale"
     from torchvision.transforms import v2
     if len(mean)!=len(std):
         raise ValueError(f'`mean` and `std` must have one number per channel each, got {len(mean)} and {len(std)}')
@@ -88,7 +87,7 @@ def load_weights(
     try:
         if Path(path).suffix=='.safetensors': state = import_module('safetensors.torch').load_file(path)
         else: state = torch.load(path, map_location='cpu', weights_only=True)
-    except (pickle.UnpicklingError,RuntimeError,EOFError) as e:
+    except Exception as e: # torch and safetensors raise many kinds for damaged files
         raise ValueError(f'{path} must hold a state_dict, written by torch.save(model.state_dict(), path): '
                          f'{str(e).splitlines()[0]}') from None
     for k in 'state_dict','model':
@@ -168,7 +167,7 @@ def _hugging_face(name, weights, pretrained):
     return model
 
 class Texts:
-    "Texts, or pairs of texts, as a batch of a Hugging Face model: padded, and truncated to its maximum length"
+    "Texts, or pairs of texts, as a batch for a Hugging Face model: padded and truncated to its maximum length"
     def __init__(self,
         tokenizer:Any, # Tokenizer of the model
         model:nn.Module, # Hugging Face model
@@ -238,7 +237,7 @@ _loaders = {'torchvision': _torchvision, 'timm': _timm, 'hf': _hugging_face, 'op
 def load(
     name:str, # As in the table above
     *,
-    pretrained:bool=True, # Load the weights; `False`: random, the same each time (not files or sentence-transformers)
+    pretrained:bool=True, # Load the weights; `False`: random, seed 0 (files and sentence-transformers always load)
 ) -> nn.Module: # In evaluation mode, with `transform` or `text_transform`, and `classes` if their names are known
     """A model from one of the libraries, or your own network
 
@@ -262,7 +261,7 @@ def load_models(
     names:str|Iterable[str], # Names, a list or separated by commas
     *,
     pretrained:bool=True, # As in `load`
-) -> dict[str,nn.Module]: # By short name; if two would be the same, by short name and file of weights, or by full name
+) -> dict[str,nn.Module]: # By short name; if two would be the same, by short name and weights, or by full name
     """Models by name
 
     >>> list(load_models(['squeezenet1_1', 'torchvision:squeezenet1_0'], pretrained=False))
@@ -291,7 +290,7 @@ def _plain(name): return re.sub(r'[\s_-]+', ' ', str(name)).strip().casefold()
 def match_classes(
     names:Iterable[Any], # Names of the classes of the data
     classes:Sequence[str], # Names of the outputs of a model, with synonyms separated by commas
-) -> list[int|None]: # Number of the output of each class; `None` if no output or several have this name
+) -> list[int|None]: # Index of the output of each class; `None` if no output or several have this name
     """The output of a model for each class of the data, by name
 
     >>> match_classes(['golden_retriever', 'sloth'], ['tabby, tabby cat', 'Golden Retriever'])

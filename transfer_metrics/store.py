@@ -62,12 +62,12 @@ def atomic(
 class Rows:
     """Results by key, in memory and in a file with one JSON object per line
 
-    Raises `ValueError` if the file holds other data, and `OSError` if it cannot be written.
+    Raises `ValueError` if the file holds several lines but no result, and `OSError` if it cannot be written.
     """
     def __init__(self,
         path:str|Path|None=None, # File; `None`: only in memory
         *,
-        resume:bool=True, # Use earlier results in the file; `False`: ignore them; later, the newest row of a key counts
+        resume:bool=True, # Use earlier results in the file, the newest of each key; `False`: ignore them
     ):
         self.path = None if path is None else Path(path)
         self._rows:dict[str,Any] = {}
@@ -144,7 +144,7 @@ def _feed(h, o, within=()):
 def key_of(
     *parts:Any, # Arrays, models, data, numbers, strings, functions, files as `Path`, and lists or dictionaries of these
 ) -> str: # 32 hexadecimal digits
-    """Digest of everything that a result depends on, and of the version of this package
+    """Digest of the arguments and of the version of this package
 
     >>> key_of([1, 2])==key_of([1, 2]), key_of([1, 2])==key_of([2, 1])
     (True, False)
@@ -159,6 +159,11 @@ _digests = 'digests.json'
 def _digest(path):
     with open(path, 'rb') as f: return hashlib.file_digest(f, 'sha256').hexdigest()
 
+def _saved(folder):
+    "Digests of the files that `save_arrays` wrote"
+    path = folder/_digests
+    return {f'{k}.npy': v for k,v in json.loads(path.read_text()).items()} if path.is_file() else {}
+
 def save_arrays(
     folder:str|Path, # Replaced if it holds saved arrays
     **arrays:Any, # Arrays by name; strings and numbers are arrays without dimensions
@@ -168,9 +173,10 @@ def save_arrays(
     Raises `ValueError` if an array holds Python objects, or `folder` holds other files.
     """
     folder = Path(folder)
-    if folder.is_file() or folder.is_dir() and any(folder.iterdir()) and not (folder/_digests).is_file():
-        raise ValueError(f'{folder} must be a new folder or a folder of saved arrays, it holds other files; choose '
-                         f'another')
+    others = {p.name for p in folder.iterdir()}-{_digests,*_saved(folder)} if folder.is_dir() else ()
+    if others or folder.is_file():
+        raise ValueError(f'{folder} must be a new folder or a folder of saved arrays alone, choose another; '
+                         f'it {"holds "+min(others) if others else "is a file"}')
     with atomic(folder) as temporary:
         temporary.mkdir()
         for k,a in arrays.items():
@@ -200,9 +206,8 @@ def load_arrays(
 ) -> dict[str,np.ndarray]: # By name, read-only and mapped into memory
     "Read arrays from a folder; raises `ValueError` if one has changed since it was saved, or is missing"
     folder = Path(folder)
-    known = json.loads((folder/_digests).read_text()) if (folder/_digests).is_file() else {}
-    for k,digest in known.items():
-        path = folder/f'{k}.npy'
+    for k,digest in _saved(folder).items():
+        path = folder/k
         if not path.is_file() or _digest(path)!=digest:
             raise ValueError(f'{path} has changed or is gone since it was saved; delete {folder} and compute it again')
     return {p.stem: load_numpy(p, 'r') for p in sorted(folder.glob('*.npy'))}

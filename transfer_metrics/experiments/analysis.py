@@ -22,7 +22,7 @@ from ..registry import registry
 
 # %% ../../nbs/experiments/06_analysis.ipynb #7dbc084f
 _unit,_series = ['data','model','task'],['data','model','method']
-_fewer = dict(n_boot=2000) # resamples than elsewhere, for many intervals
+_fewer = dict(n_boot=2000) # resamples: there are many intervals
 
 def score_pairs(
     frame:pd.DataFrame, # Returned by `study`
@@ -52,7 +52,7 @@ def _sign(score):
     return -1 if m and not m.higher_is_better else 1
 
 def _scores(frame, scores, without=()):
-    "Names of scores, by default of all"
+    "Names of scores, by default all"
     every = [k for k in frame[frame.kind=='score'].metric.unique() if k not in without]
     return [scores] if isinstance(scores, str) else scores or every
 
@@ -88,7 +88,7 @@ def levels(
     return pd.DataFrame(rows, columns=[*_series,'level','score_from','score_to','tasks','value','lo','hi'])
 
 def _within(v, groups):
-    "Deviations in each row from the means of its groups; rounding becomes 0"
+    "Deviations in each row from the means of its groups; tiny ones become 0"
     out = v
     for k in np.unique(groups):
         own = groups==k

@@ -54,7 +54,7 @@ def checked_images(
     images:ArrayLike, # Shape `[n, c, h, w]`
     name:str='images', # Name in error messages
 ) -> Tensor: # `uint8`, or floating point in [0, 1]
-    "Raise a `ValueError` unless images are bytes, or numbers in [0, 1]"
+    "Raise a `ValueError` unless images are `uint8`, or floats in [0, 1]"
     x = image_batch(images, name)
     if x.dtype!=torch.uint8 and not (x.is_floating_point() and x.amin()>=0 and x.amax()<=1):
         raise ValueError(f'`{name}` must be uint8, or floating point in [0, 1], got {x.dtype} from {x.amin():.3g} to '
@@ -66,7 +66,7 @@ def image_set(
     name:str='images', # Name of the set
     *,
     size:int|None=None, # Resize the shorter side and crop the centre to this many pixels; `None`: as they are
-    limit:int|None=None, # Draw this many, each class by its share; `None`: all
+    limit:int|None=None, # Draw this many, stratified by class; `None`: all
     seed:int=0, # Seed of the draw
 ) -> ImageSet:
     "Images and labels in memory; raises `ValueError` if `data` are not images, differ in size, or are outside [0, 1]"
@@ -86,8 +86,11 @@ def image_set(
     if len({x.shape[1:] for x in xs})>1:
         raise ValueError(f'`{name}` must have one size, got {xs[0].shape[2:]} and others; pass size=')
     if len({x.dtype for x in xs})>1: xs = [x if x.is_floating_point() else x/255 for x in xs]
-    labels = None if any(y is None for y in ys) else np.concatenate(ys)
-    return ImageSet(name, checked_images(torch.cat(xs), name), labels)
+    x,labels = checked_images(torch.cat(xs), name),None if any(y is None for y in ys) else np.concatenate(ys)
+    if limit is not None and samples.loader is not None:
+        rows = stratified_subset(np.zeros(len(x)) if labels is None else labels, limit, seed=seed)
+        x,labels = x[rows],None if labels is None else labels[rows]
+    return ImageSet(name, x, labels)
 
 # %% ../../nbs/invariance/10_image_sets.ipynb #0bceba61
 def _strength(u, p, c):
@@ -137,7 +140,7 @@ def by_chunks(
     f:Callable[[Tensor,slice],Tensor], # From some images, in floating point, and their positions, to images
     images:Tensor, # Shape `[n, c, h, w]`
 ) -> Tensor: # Of the type of `images`, clamped to [0, 1]
-    "Change images chunk by chunk, so that no second copy in floating point exists"
+    "Change images chunk by chunk, without converting them all to float at once"
     made,step,stored = torch.empty_like(images),max(1, 2**18//images[0].numel()),images.dtype==torch.uint8
     for i in range(0, len(images), step):
         rows = slice(i, i+step)
@@ -196,7 +199,7 @@ def exterior_domain(
     *,
     classes:Sequence[str]|None=None, # Names of class folders in the order of the model's outputs; `None`: sorted
     size:int|None=None, # Resize the shorter side and crop the centre to this many pixels; `None`: as they are
-    limit:int|None=None, # Draw this many images of each set, each class by its share; `None`: all
+    limit:int|None=None, # Draw this many images of each set, stratified by class; `None`: all
     seed:int=0, # Seed of the draw
 ) -> Domain: # Sets named after folders and files, read when they are asked for
     """Image sets in files

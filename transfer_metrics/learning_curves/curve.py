@@ -37,12 +37,12 @@ class Curve:
 
     def __init__(self,
         n:ArrayLike, # Training sizes, not negative, in any order, shape `[k]` (or one row per run, `[r, k]`)
-        perf:ArrayLike, # Performance, shape `[k]`, or one row per run, `[r, k]`; NaN are left out with a warning
+        perf:ArrayLike, # Performance, shape `[k]`, or one row per run, `[r, k]`; NaN is left out with a warning
         *,
         run:ArrayLike|None=None, # Name of the run of each point, such as a column of a table, shape `[k]`; `None`: each row of `perf` is a run
         direction:str='max', # 'max': higher is better; 'min': lower is better, as for a loss
         start:str='zero', # $n$ of levels at or below the first value: 'zero' for 0, 'first' for the smallest size
-        asymptote:Any='last', # Final level: 'last', 'max', mean of the last `k` points, or a fit, 'power' or 'exp'
+        asymptote:Any='last', # Final level: 'last', 'max', number of last points to average, or fit: 'power', 'exp'
     ):
         self.direction = one_of(direction, 'direction', ('max','min'))
         self.start = one_of(start, 'start', ('zero','first'))
@@ -175,7 +175,7 @@ def _end(q, asymptote):
     return q[:,-(1 if isinstance(asymptote, str) else asymptote):].mean(1, keepdims=True)
 
 class Sides:
-    """Curves prepared for one computation: higher is better, rounded, the same number of rows; iterates over `Side`s
+    """Prepared curves, iterated over as `Side`s: higher is better, and all have the same number of rows
 
     Raises `ValueError` if they differ in `direction` or `start`.
     """

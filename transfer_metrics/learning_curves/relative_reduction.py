@@ -45,7 +45,7 @@ def _ends(sides, span):
     if isinstance(span, str):
         named = {'union': (first,np.maximum(b.end, t.end)), 'base_to_transfer': (b.p0,t.end),
                  'overlap': (np.maximum(b.p0, t.p0),np.minimum(b.end, t.end))}
-        return named[one_of(span, 'span', (*named,'(lo, hi)'))]
+        return named[one_of(span, 'span', named)]
     lo,hi = np.sort(sides.level(np.reshape(span, (1,2)).astype(float)), axis=1).T[:,:,None]
     if not sides.many:
         covers = f'{span}; the curves cover {sides.sign*first.item():g} to {sides.sign*top.item():g}'

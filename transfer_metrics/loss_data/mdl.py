@@ -25,8 +25,8 @@ def per_nat(
 def loss_between(
     curve:LossCurve, # Measured losses
     i:np.ndarray, # Sizes, not above the largest measured one
-) -> np.ndarray: # Losses, in the shape of `i`
-    "Loss at sizes that were not measured: straight in log n and log L, or in log n and L on segments that end at a loss of 0"
+) -> np.ndarray: # Losses, same shape as `i`
+    "Loss at sizes that were not measured: log L is linear in log n, or L is on segments with a loss of 0"
     n,L = curve
     t,at = (np.log(i),np.log(n)),np.searchsorted(n, i)
     with np.errstate(divide='ignore', invalid='ignore'): power = np.exp(np.interp(*t, np.log(L)))

@@ -130,9 +130,9 @@ class VAE(nn.Module):
     def __init__(self,
         d:int, # Numbers per input
         latent_dim:int, # Numbers per code
-        g:torch.Generator, # Draws the first weights
+        g:torch.Generator, # Draws the initial weights
         *,
-        hidden:Sequence[int]=(400,400,400), # Encoder widths; reversed in the decoder, without the first of several
+        hidden:Sequence[int]=(400,400,400), # Encoder widths; the decoder reverses `hidden[1:] or hidden`
         lo:float=0., # Smallest number in the data; scaled to 0
         hi:float=1., # Largest number in the data; scaled to 1
     ):

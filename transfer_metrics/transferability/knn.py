@@ -31,7 +31,7 @@ def baseline_accuracy(
     return value
 
 def knn_correct(
-    features:ArrayLike, # Features of the samples, shape `[n, d]`, at least two
+    features:ArrayLike, # Features of at least two samples, shape `[n, d]`
     labels:ArrayLike, # Their labels, any hashable values, shape `[n]`
     *,
     k:int=5, # As in `knn`
@@ -54,7 +54,7 @@ def knn_correct(
     cost='the distances between all pairs of samples',
     avoid='features have very different units, or there are too many samples for all pairs')
 def knn(
-    features:ArrayLike, # Features of the samples, shape `[n, d]`, at least two
+    features:ArrayLike, # Features of at least two samples, shape `[n, d]`
     labels:ArrayLike, # Their labels, any hashable values, shape `[n]`
     *,
     k:int=5, # Number of neighbours that vote; all others if there are fewer

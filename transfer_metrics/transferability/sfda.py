@@ -18,7 +18,7 @@ from ..registry import metric, warn_few_samples
 def _largest(W, ones):
     r"$\lambda$ by the published iteration"
     v = W@ones
-    if v.norm()<=1e-13*W.trace(): return float(torch.linalg.eigvalsh(W)[-1]) # no part of the start is left
+    if v.norm()<=1e-13*W.trace(): return float(torch.linalg.eigvalsh(W)[-1]) # ones are in the null space
     for _ in range(6): last,v = v/v.norm(),W@(v/v.norm())
     return float(last@(W@v)/v.norm())
 
@@ -50,7 +50,7 @@ def _true_probs(parts, weights, intercepts, soften=False):
 
 # %% ../../nbs/transferability/09_sfda.ipynb #addfc731
 @metric(unit='1', range=(0, 1), source='[Shao et al. 2022](https://arxiv.org/abs/2207.03036)',
-        question='How probable does a linear classifier find the true classes of samples made harder?',
+        question='How sure is a linear classifier of the true classes on a task made harder?',
         cost='two fits with three passes over the features each',
         avoid='there are not several times as many samples as features, or the features of the models differ in scale')
 def sfda(
