@@ -183,7 +183,8 @@ def write_pages(dest):
     trees = {'Start': ['What it is <self>', *start, *(page_of(p) for p in notebooks if folder_of[p]=='start')]}
     for page,(caption,*_) in areas.items(): trees.setdefault(caption, []).append(page)
     trees['Reference'].append('api')
-    trees['Project'] = [f'Repository <{cfg.git_url}>', f'Changes <{blob}/CHANGELOG.md>', f'Report an issue <{cfg.git_url}/issues/new>']
+    trees['Project'] = [f'Repository <{cfg.git_url}>', f'Version {lib.__version__}, changes <{blob}/CHANGELOG.md>',
+                        f'Report an issue <{cfg.git_url}/issues/new>']
     pages[page_of(home)].cells.append(mk_cell('\n\n'.join(toctree(o, caption) for caption,o in trees.items()),
                                               'markdown', id='toc'))
     for old in dest.rglob('*.ipynb'):

@@ -25,7 +25,8 @@ def parts():
         for o in c.get('outputs', []):
             path,image = figures/f'{len([*figures.iterdir()])+1}.png',c.metadata.mystnb.image
             path.write_bytes(b64decode(o.data['image/png']))
-            yield f'<img src="{raw}/{path.name}" alt="{escape(image["alt"])}" width="{image["width"].removesuffix("px")}">'
+            width = image['width'].removesuffix('px')
+            yield f'<img src="{raw}/{path.name}" alt="{escape(image["alt"])}" width="{width}">'
             yield f'*{c.metadata.mystnb.figure["caption"]}*'
 
 rmtree(figures, ignore_errors=True)

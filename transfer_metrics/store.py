@@ -198,7 +198,8 @@ def load_numpy(
             if f.peek(2)[:2]==b'PK': return dict(np.load(f)) # a zip file
         return np.load(path, mmap_mode=mmap_mode)
     except OSError as e: why = e.strerror or str(e)
-    except (EOFError,ValueError,BadZipFile,zlib.error): why = 'it is damaged, or holds Python objects (save x.astype(str))'
+    except (EOFError,ValueError,BadZipFile,zlib.error):
+        why = 'it is damaged, or holds Python objects (save x.astype(str))'
     raise ValueError(f'{path} must be an .npy or .npz file of numbers or text: {why}')
 
 def load_arrays(
