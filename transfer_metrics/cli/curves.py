@@ -54,7 +54,8 @@ def curves(report,
     if reach is not None:
         from transfer_metrics.learning_curves.extrapolate import needed_text, plot_extrapolation, samples_needed
         both = {'with transfer': pair[1], 'without transfer': pair[0]} # this order gives the colours of `plot_transfer`
-        report.say(needed_text(samples_needed(both, reach, best=best)))
-        report.say('The intervals of these sizes have a nominal coverage of 90 %.')
+        sizes = samples_needed(both, reach, best=best)
+        report.say(needed_text(sizes))
+        if sizes.lo.notna().any(): report.say('The intervals of these sizes have a nominal coverage of 90 %.')
         report.figure(lambda: plot_extrapolation(both, level=reach, best=best))
     report.figure(lambda: plot_transfer(found))
