@@ -179,7 +179,7 @@ def test_bootstrap_refuses():
                          ('`items` are needed', dict(resample='items')), ('`coverage` must be', dict(coverage=95)),
                          ("got 'normal'", dict(interval='normal')),
                          ('one number for each of many curves', dict(metric=lambda b, t: 1.)),
-                         ('without each', dict(base=b.each())),
+                         ('not the result of `Curve.each`', dict(base=b.each())),
                          ('got 10 and 3', dict(paired=True, transfer=Curve([0,1], np.ones((3,2)))))):
         with pytest.raises(ValueError, match=text), warnings.catch_warnings(action='ignore'):
             tm.bootstrap(**dict(metric='jumpstart', base=b, transfer=t)|options)
@@ -250,7 +250,7 @@ def test_layouts(tmp_path):
     check(tmp_path/'long.xlsx', **named)
     # three arms, two files, seeds as columns, runs as rows
     more = pd.concat([long,long[long.init=='scratch'].assign(init='other')])
-    with pytest.raises(ValueError, match='must have two values, or choose two by .*, got scratch, imagenet, other'):
+    with pytest.raises(ValueError, match='must have two values, got scratch, imagenet, other; choose two'):
         read_curves(more, **named)
     check(write('three.csv', more), keep='scratch,imagenet', **named)
     files = [write(f'{k}.csv', rows) for k,rows in long.groupby('init', sort=False)]

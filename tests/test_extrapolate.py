@@ -53,7 +53,7 @@ def test_intervals():
 
 def test_results_that_are_sentences():
     def note(target, c=curve): return tm.samples_needed(c, target).note[0]
-    assert note(.05).startswith('never within these laws, which end at ') and note(.5)=='reached within the measured sizes'
+    assert note(.05).startswith('never according to the fitted laws, which level off at ') and note(.5)=='reached within the measured sizes'
     rising = tm.Curve(n, np.linspace(.4, .6, 6), direction='min', start='first')
     assert 'no improvement over the last three sizes' in note(.3, rising) and note(.3, rising).startswith('never')
     straight = tm.Curve(n, n.astype(float)**-.1, direction='min', start='first')

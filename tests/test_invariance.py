@@ -117,7 +117,7 @@ def test_names_of_classes():
         run(names[80:160], classes=['cat','dog','cow'])
     with pytest.raises(ValueError, match='count from 1'): run(labels[80:160]+1)
     four = np.c_[p,np.zeros(len(p))]
-    with pytest.raises(ValueError, match='never are 0'): graded(four[:80], labels[80:160]+1)
+    with pytest.raises(ValueError, match='are never 0'): graded(four[:80], labels[80:160]+1)
     assert graded(np.eye(2)[[0,0,1]], [1,1,1])[2].tolist()==[False,False,True]
 
 def test_images_and_several_models():

@@ -73,19 +73,19 @@ def test_no_head():
     projected.encoder,projected.projector = nn.Linear(5, 6),nn.Linear(6, 3)
     for model in projected,Net(lambda m, x: F.normalize(m.head(m.b(x)))),nn.Sequential(nn.Linear(5, 3), nn.ReLU()):
         o = said(model, rows)
-        assert o.logits is None and o.probs is None and o.taken.startswith('output, which no linear layer makes')
+        assert o.logits is None and o.probs is None and o.taken.startswith('output, which no linear layer computes')
         same(o.features, model(rows))
     assert said(projected, rows, features='head').taken=="input of 'projector'"
-    assert said(Net(lambda m, x: F.normalize(m.head(m.b(x)))), rows).taken.endswith('of length 1')
+    assert said(Net(lambda m, x: F.normalize(m.head(m.b(x)))), rows).taken.endswith('normalized to length 1')
     dense = said(Net(lambda m, x: m.head(m.b(x))), tokens)
     assert dense.logits is None and dense.features.shape==(6,6)
     assert said(Net(lambda m, x: m.head(m.b(x))), rows, features='output').logits is None
-    with pytest.raises(ValueError, match='probabilities that no linear layer makes'):
+    with pytest.raises(ValueError, match='probabilities that are not the softmax of a linear layer'):
         said(Net(lambda m, x: F.softmax(-torch.cdist(m.b(x), m.aux.weight), 1)), rows)
 
 def test_several_tensors():
     two = Net(lambda m, x: (m.head(m.b(x)), m.aux(m.b(-x))))
-    with pytest.raises(ValueError, match=r"it returns per sample 0 \[3\], 1 \[3\]; choose: forward="): said(two, rows)
+    with pytest.raises(ValueError, match=r"it returns per sample 0 \[3\], 1 \[3\]; choose one with forward="): said(two, rows)
     same(said(two, rows, forward=lambda m, batch: m(batch[0])[1]).features, two.b(-rows))
     beside = said(two, rows, forward=lambda m, batch: dict(logits=m(batch[0])[0], features=m.b(batch[0])))
     assert beside.taken=='features, returned beside the logits'
@@ -104,7 +104,7 @@ def test_who_knows_better():
     with pytest.raises(ValueError, match="did you mean 'head'"): said(model, tokens, layer='heads')
     with pytest.raises(ValueError, match="'aux' was not called"): said(model, tokens, layer='aux')
     with pytest.raises(ValueError, match='one row per sample'): said(model, tokens, pooling='max')
-    with pytest.raises(ValueError, match='no linear layer makes the logits'):
+    with pytest.raises(ValueError, match='no linear layer computes the logits'):
         said(model, tokens, forward=lambda m, b: dict(logits=m(b[0]).exp()))
 
 def test_pooling():
@@ -237,9 +237,9 @@ def test_folder_of_hugging_face(tmp_path):
     pairs = said(name, [*zip(texts, texts[::-1], strict=True)])
     with torch.no_grad():
         same(pairs.logits, model(**model.text_transform([*zip(texts, texts[::-1], strict=True)])).logits)
-    with pytest.warns(UserWarning, match='1 of the first 6 texts are cut to 40 tokens'):
+    with pytest.warns(UserWarning, match='1 of 6 texts in a batch are cut to 40 tokens'):
         said(name, ['a joy '*30, *texts[1:]])
-    with pytest.raises(ValueError, match='must take texts'): said(load('squeezenet1_1', pretrained=False), texts)
+    with pytest.raises(ValueError, match='takes texts'): said(load('squeezenet1_1', pretrained=False), texts)
     (tmp_path/'bert'/'tokenizer.json').unlink(missing_ok=True)
     (tmp_path/'bert'/'vocab.txt').unlink(missing_ok=True)
     with pytest.raises(ValueError, match='tokenizer'): load(name)
@@ -313,7 +313,7 @@ def test_folder_of_sentence_transformers(tmp_path):
         o = said(f'sentence-transformers:{tmp_path}/saved', texts)
         again = st.SentenceTransformer(str(tmp_path/'saved'), device='cpu')
         same(o.features, torch.from_numpy(again.encode(texts, convert_to_numpy=True)))
-    assert o.logits is None and o.taken=='sentence_embedding, of length 1'
+    assert o.logits is None and o.taken=='sentence_embedding, normalized to length 1'
     with pytest.raises(ValueError, match='^sentence-transformers:/nowhere'): load('sentence-transformers:/nowhere')
 
 def test_open_clip_by_name(tmp_path):
@@ -359,9 +359,9 @@ def test_networks_of_ones_own(tmp_path, monkeypatch):
     same(said(bare, pictures()).logits, made(x))
     same(said(plain, pictures()).logits, made((x-.5)/.25))
     assert said(load('mynets:named'), pictures()).logits.shape==(6,2)
-    with pytest.raises(ValueError, match='must have one size'):
+    with pytest.raises(ValueError, match='must have the same size'):
         said(made, [o.resize((8+i,8)) for i,o in enumerate(pictures())])
-    for name,why in {'mynets:small=whole.pth': 'state_dict', 'mynets:small=b.pth': 'it does not exist',
+    for name,why in {'mynets:small=whole.pth': 'state_dict', 'mynets:small=b.pth': 'does not exist',
                      'mynets:nothing': 'must return an nn.Module',
                      'tim:resnet18': 'did you mean timm:resnet18', 'mynets:small?sise=3': "did you mean 'size'",
                      'mynets:small?mean=a': 'numbers',
@@ -411,7 +411,7 @@ def test_half_precision():
 
 def test_errors_of_the_pass():
     with torch.device('meta'): empty = nn.Linear(5, 3)
-    for model,why in ((empty, 'on the device meta'), (3, 'must be a torch.nn.Module'),
+    for model,why in ((empty, 'on the meta device'), (3, 'must be a torch.nn.Module'),
                       (nn.Linear(4, 3), r'fails on a batch of \[6, 5\]')):
         with pytest.raises(ValueError, match=why): said(model, rows)
     broken = nn.Linear(5, 3)
@@ -453,7 +453,7 @@ def test_outputs_are_saved(form, tmp_path):
     assert again.taken==o.taken and len(again.source)==2 and again[[0,2]].labels.tolist()==['cat','cat']
     assert again[again.labels=='dog'].predicted.shape==(3,) and 'taken' in repr(again)
     with pytest.raises(ValueError, match='one row per sample'): Outputs(features=np.eye(3), labels=[0,1])
-    with pytest.raises(ValueError, match='must hold features'): Outputs.load(tmp_path)
+    with pytest.raises(ValueError, match='must hold at least one of features'): Outputs.load(tmp_path)
 
 def test_reader_costs_nothing_after_the_first_batch():
     "Only the head is watched"

@@ -44,7 +44,7 @@ def test_equal_size(missing):
     assert of_pairs.value['weighted_kendall']==pytest.approx(np.mean([np.mean(o) for o in rows]))
     assert (of_pairs.lo_models<=of_pairs.value).all() and (of_pairs.value<=of_pairs.hi_models).all()
     for no_size in frame.drop(columns='parameters'),frame.assign(parameters=2.**frame.model.str[1:].astype(int)):
-        with pytest.raises(ValueError, match='`table` must have the parameters'): judge(no_size, equal_size=True)
+        with pytest.raises(ValueError, match='`equal_size` needs two models'): judge(no_size, equal_size=True)
 
 def test_sub_hubs():
     "All choices of one model to leave out, and the table without the largest models"
@@ -90,7 +90,7 @@ def test_files(tmp_path):
         pd.testing.assert_frame_equal(bench.scores['two.a'], mine.scores['noise'])
         assert bench.scores['two.b'].isna().all(axis=None)
     for bad,match in ((frame.drop(columns='accuracy'), '`accuracy` must'), (frame.drop(columns='model'), 'model is missing'),
-                      (pd.concat([frame,frame[:1]]), "got several of \\('m0', 't0'\\)")):
+                      (pd.concat([frame,frame[:1]]), "got several for \\('m0', 't0'\\)")):
         with pytest.raises(ValueError, match=match): judge(bad)
     turned = benchmark(frame.rename(columns=dict(good='ncti_vc')))
     pd.testing.assert_frame_equal(turned.scores['ncti_vc'], -mine.scores['good'])

@@ -226,7 +226,7 @@ def test_warnings():
     rng = np.random.default_rng(0)
     few,many = (rng.normal(size=(n, 30)) for n in (50,2000))
     for f in tm.h_score,tm.sfda,tm.nleep,tm.gbc,tm.transrate:
-        with pytest.warns(ScoreWarning, match='random labels reach') as caught: f(few, np.arange(50)%5)
+        with pytest.warns(ScoreWarning, match='random labels can bring') as caught: f(few, np.arange(50)%5)
         assert len(caught)==1
     p = softmax(20*rng.normal(size=(50, 200)), 1)
     for f,data,options in ((tm.leep,p,{}), (tm.nce,p,dict(soft=True)), (tm.nce,p.argmax(1),{})):

@@ -165,7 +165,7 @@ def test_order_of_many_samples_and_models():
     turned = rank(scores.iloc[::-1])
     pd.testing.assert_frame_equal(turned[['accuracy','p_best','group']], table[['accuracy','p_best','group']])
     warned = scores.assign(warning=np.where(scores.metric=='logme', 'not reliable', scores.warning))
-    assert 'logme has a warning and does not count: not reliable.' in summary(warned)
+    assert 'logme has a warning and is ignored: not reliable.' in summary(warned)
     np.testing.assert_array_equal(rank(warned).mean_rank, rank(scores[scores.metric!='logme']).mean_rank)
 
 @pytest.mark.parametrize('spread', [.01, .03, .1])
@@ -192,9 +192,9 @@ def chosen(values=values, spearman=.5, **options): return tm.select_model(frame(
                                     partial(tm.select_model, spearman=.5)])
 def test_tables_that_are_refused(reader):
     twice = pd.concat([frame(values), frame(values)[:1].assign(value=99.)])
-    with pytest.raises(ValueError, match="several of 'a' and 'logme'"): reader(twice)
+    with pytest.raises(ValueError, match="several for 'a' and 'logme'"): reader(twice)
     with pytest.raises(ValueError, match='must be numbers'): reader(frame(dict(a='high', b='low')))
-    with pytest.raises(ValueError, match='of one data, got 2'): reader(frame(values).assign(data=list('xxxyyy')))
+    with pytest.raises(ValueError, match='in the column data, got 2'): reader(frame(values).assign(data=list('xxxyyy')))
 
 def test_selection_of_models():
     level = chosen(dict.fromkeys(values, 1.), spearman=.9)
@@ -211,7 +211,7 @@ def test_selection_of_models():
     wide = chosen(spearman=tm.Estimate(.5, -.3, .9), budget=2, cost=dear)
     assert (wide.lo<=wide.among).all() and (wide.among<=wide.hi).all()
     assert list(chosen(dict(a=-math.inf, b=2., c=math.inf)).model)==['c','b','a']
-    with pytest.warns(UserWarning, match='no logme of a'): assert len(chosen(values|dict(a=math.nan)))==5
+    with pytest.warns(UserWarning, match='no logme for a'): assert len(chosen(values|dict(a=math.nan)))==5
     with pytest.raises(ValueError, match='at least two models with logme, got 0'):
         chosen(dict.fromkeys(values, math.nan))
     with pytest.raises(ValueError, match="'a' is missing"): chosen(cost=dict(b=1))

@@ -76,8 +76,12 @@ def test_rows(tmp_path):
     memory.put('a', 1)
     assert memory.get('a')==1
     other = tmp_path/'other.csv'
-    other.write_text('model,score\na,1\n')
-    with pytest.raises(ValueError, match='must be a file of results'): Rows(other)
+    for text in '{"a": 1}','{\n "key": 1\n}','model,score\na,1\n':
+        other.write_text(text)
+        with pytest.raises(ValueError, match='must be a file of results'): Rows(other)
+    cut = tmp_path/'cut'
+    cut.write_text('{"ke') # of a process that was killed while it wrote the first result
+    assert len(Rows(cut))==0
     with pytest.raises(OSError, match=r'cannot write the store .*rows'): Rows(other/'rows')
     with pytest.raises(OSError, match=r'cannot write .*other.csv/x'), atomic(other/'x'): pass
     assert other.read_text()=='model,score\na,1\n'
@@ -90,7 +94,7 @@ def test_lost_bytes_are_not_believed(tmp_path):
                  lambda p: p.unlink()):
         save_arrays(folder, features=np.arange(6.))
         harm(folder/'features.npy')
-        with pytest.raises(ValueError, match='has changed or is gone since it was saved'): load_arrays(folder)
+        with pytest.raises(ValueError, match='has changed or disappeared since it was saved'): load_arrays(folder)
     with pytest.raises(ValueError, match=r'`a` must hold numbers or text.*a.astype\(str\)'):
         save_arrays(tmp_path/'b', a=np.array([1,'a'], object))
     (tmp_path/'foreign').mkdir()

@@ -40,7 +40,7 @@ def as_tensor(
             raise ValueError(f'`{name}` must be an array of real numbers, got {type(x).__name__}') from None
     x = x.detach()
     if x.is_complex(): raise ValueError(f'`{name}` must be an array of real numbers, got {x.dtype}')
-    if x.device.type=='meta': raise ValueError(f'`{name}` must hold numbers, got a tensor on the device meta')
+    if x.device.type=='meta': raise ValueError(f'`{name}` must hold numbers, got a tensor on the meta device')
     if x.device.type=='mps': x = x.cpu() # has no float64
     return x if x.is_floating_point() else x.double()
 
@@ -69,8 +69,8 @@ def chunks(
 def as_probs(
     x:ArrayLike, # Probabilities, shape `[n, c]`; each row adds up to 1
     name:str='probs', # Name in error messages
-    tol:float=1e-3, # Largest difference of a row sum from 1; larger for 16 bits
-) -> Tensor: # Shape `[n, c]`; 16 bits become `float64`, with rows that add up to 1
+    tol:float=1e-3, # Largest allowed difference between a row sum and 1; larger for 16-bit types
+) -> Tensor: # Shape `[n, c]`; 16-bit input becomes `float64`, with rows that add up to 1
     "`x` as a matrix of probabilities"
     p = as_tensor(x, name)
     if p.ndim!=2 or not p.numel():

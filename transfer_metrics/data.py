@@ -35,7 +35,7 @@ def open_image(
     from PIL import Image, ImageOps
     try:
         with Image.open(path) as image:
-            if image.mode=='F': raise ValueError('its pixels are decimal numbers, save it with 8 or 16 bits')
+            if image.mode=='F': raise ValueError('its pixels are floating-point numbers; save it with 8 or 16 bits')
             if image.mode[0]=='I': # 16 bits, which PIL would clip at 255
                 image = Image.fromarray((np.asarray(image).clip(0, 65535)/257).round().astype(np.uint8))
             return ImageOps.exif_transpose(image).convert('L' if image.mode=='L' else 'RGB')
@@ -88,13 +88,13 @@ def load_images(
     parts = [c.name for c in classes if c.name.lower() in ('train','training','test','val','valid','validation')]
     empty = [c.name for k,c in enumerate(classes) if k not in {k for _,k in found}]
     if parts and len(parts)>=len(classes)-1:
-        raise ValueError(f'{folder} must hold a folder per class, it holds {", ".join(parts)}: give {folder/parts[0]}')
+        raise ValueError(f'{folder} must hold a folder per class, it holds {", ".join(parts)}; pass {folder/parts[0]} instead')
     if empty or not found:
         raise ValueError(f'{folder} must hold a folder of images per class, there is no image in '
-                         f'{", ".join(empty) or "it"} ({", ".join(image_endings)})')
+                         f'{", ".join(empty) or "it"} (supported extensions: {", ".join(image_endings)})')
     if other:
         kinds = ', '.join(f'{n} {k}' for k,n in other.most_common())
-        warnings.warn(f'{other.total()} files in {folder} are not read, only {", ".join(image_endings)} are: {kinds}',
+        warnings.warn(f'{other.total()} files in {folder} are not read ({kinds}); only {", ".join(image_endings)} are',
                       stacklevel=2)
     paths,targets = zip(*found, strict=True)
     return Images(paths, targets if classes else None, classes=[c.name for c in classes], transform=transform)
@@ -131,7 +131,7 @@ def load_dataset(
     there = {k.lower(): getattr(datasets, k) for k in datasets.__all__ if isinstance(getattr(datasets, k), type)}
     cls = there[one_of(name.lower(), 'name', there)]
     takes:dict = {}
-    for c in cls.__mro__: # up to the first that passes no others on
+    for c in cls.__mro__: # stop at the first class that does not forward its arguments
         if '__init__' not in vars(c): continue
         takes |= signature(c.__init__).parameters
         if 'kwargs' not in signature(c.__init__).parameters: break
@@ -196,7 +196,7 @@ def load_texts(
     """
     path = Path(path)
     if not path.is_file(): raise ValueError(f'`path` must be a file of texts or a folder of images, got {path}')
-    kind = one_of(path.suffix.lower(), 'ending of the table', text_formats)
+    kind = one_of(path.suffix.lower(), 'file extension', text_formats)
     try:
         if kind=='.parquet': table = pd.read_parquet(path)
         elif kind=='.jsonl': table = pd.read_json(path, lines=True, dtype=False, encoding='utf-8-sig')
@@ -235,7 +235,7 @@ def _array(y):
     a = np.asarray(y)
     if a.ndim==1 and a.dtype.kind in 'OU':
         if (gaps := pd.isna(np.asarray(y, object))).any():
-            raise ValueError(f'labels must not be missing, first at position {gaps.argmax()}')
+            raise ValueError(f'labels must not be missing; the first missing one is at position {gaps.argmax()}')
         if all(isinstance(o, str) for o in a): a = a.astype(str)
     return a
 
@@ -247,18 +247,18 @@ def _to_model(x, transform=None, text_transform=None):
     if isinstance(x, Tensor):
         stored = x.dtype==torch.uint8
         if not (stored or transform and x.ndim==4 and x.is_floating_point() and x.amin()>=0 and x.amax()<=1): return x
-        if x.ndim==4: x = as_images(x)
+        if x.ndim==4 or x.ndim==3 and transform: x = as_images(x)
         if x.ndim!=4 or not transform: return x/255
         x = [to_pil_image(o) for o in (x if stored else (x*255).round().byte()).cpu()]
     if _is_text(x[0]):
         if text_transform: return text_transform(list(x))
-        raise ValueError(f'the model must take texts, such as hf:roberta-base or one with a `text_transform`, '
+        raise ValueError(f'the data are texts, so use a model that takes texts, such as hf:roberta-base or one with a `text_transform`; '
                          f'got {str(x[0])[:40]!r}')
     is_image = hasattr(x[0], 'convert')
     if is_image: x = [transform(o.convert('RGB')) if transform else pil_to_tensor(o) for o in x]
     sizes = sorted({tuple(getattr(o, 'shape', ())) for o in x})
     if len(sizes)>1:
-        raise ValueError(f'images of a batch must have one size, got {", ".join(map(str, sizes[:3]))}; give the '
+        raise ValueError(f'images of a batch must have the same size, got {", ".join(map(str, sizes[:3]))}; give the '
                          "model a `transform`, or a size in its name, 'module:function?size=224'")
     x = default_collate(list(x))
     return _to_model(x, transform) if isinstance(x, Tensor) and not (is_image and transform) else x
@@ -316,7 +316,7 @@ class Samples:
             if n!=len(y):
                 raise ValueError(f'`{name}` must have one label per sample, got {n} samples and {len(y)} labels')
             if hasattr(x, 'iloc') and hasattr(y, 'iloc') and not x.index.equals(y.index):
-                raise ValueError(f'labels of `{name}` must have the index of the samples: labels.loc[samples.index]')
+                raise ValueError(f'labels of `{name}` must have the same index as the samples; try labels.loc[samples.index]')
             y = _array(y)
         if hasattr(x, 'iloc'): x = x.to_numpy()
         if isinstance(x, (Mapping,Tensor)) or isinstance(x, np.ndarray) and x.dtype.kind not in 'OU': return cls(x, y)

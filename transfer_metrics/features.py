@@ -103,9 +103,9 @@ def _chosen(parts, field, outputs):
     if not field and (len(made)==1 or len(tensors)==1): return [*made,*tensors][0]
     if not field and all(o.ndim>2 for o in tensors.values()) and 0 in tensors: return max(tensors)
     there = ', '.join(f'{k!r} {[*o.shape[1:]]}' for k,o in tensors.items())
-    raise ValueError(f'the model must return a tensor{f" {field!r}" if field else ", or several of which one is called logits or the like"}, it '
+    raise ValueError(f'the model must return a tensor{f" {field!r}" if field else ", or several, one of them with a name such as logits"}; it '
                      f'returns per sample {there}; '
-                     "choose: forward=lambda model, batch: {'logits': ..., 'features': ...}")
+                     "choose one with forward=lambda model, batch: {'logits': ..., 'features': ...}")
 
 def _mask(x):
     mask = x.get('attention_mask') if isinstance(x, Mapping) else None
@@ -173,16 +173,16 @@ class Reader:
         if not z.isfinite().all(): raise ValueError('what the model returns must be finite, got NaN or infinity')
         classes = getattr(self.model, 'num_classes', None)
         encoder = field or self.features=='output' or self.part in _fields[1:] or classes==0
-        sure = self.features=='head' or self.part=='logits' # else a projection, as of contrastive training, is no head
+        sure = self.features=='head' or self.part=='logits' # otherwise a projection, such as that of contrastive training, is not a head
         for k,i,a in [] if encoder else calls:
             how = _made(a, z, _mask(batch[0]))
             projection = re.search(r'(^|\.)(\w+_)?proj(ection|ector)?(\.\d+)?$', k)
             if how and (sure or not projection): self.head = Head(k, self.modules[k], how, i)
-        if self.features=='head' and not self.head: raise ValueError('no linear layer makes the output of the model')
+        if self.features=='head' and not self.head: raise ValueError('no linear layer computes the output of the model')
         rows = z.ndim==2 and z.shape[1]>1
         self.logits = rows and bool(self.head or self.part=='logits' or not encoder and classes==z.shape[1])
         if rows and not (encoder or self.head or sure) and z.amin()>=0 and ((z.sum(1)-1).abs()<1e-3).all():
-            raise ValueError("the output of the model is probabilities that no linear layer makes; pass "
+            raise ValueError("the model returns probabilities that are not the softmax of a linear layer's output; pass "
                              "features='output', or forward=lambda model, batch: {'logits': model(batch[0]).log(), 'features': ...}")
         for k in {*self.layers,self.head and self.head.name}-{None}: self._watch(self.stack, k)
 
@@ -190,10 +190,10 @@ class Reader:
         "One row per sample; records a description of it"
         if x.ndim<3 and self.pooling:
             raise ValueError(f'`pooling` needs tokens or feature maps, {what} is one row per sample')
-        if x.ndim>2: what += f', {self.pooling or "mean"} over its {"tokens" if x.ndim==3 else "places"}'
+        if x.ndim>2: what += f', {self.pooling or "mean"} over its {"tokens" if x.ndim==3 else "positions"}'
         last = isinstance(module, nn.Linear|nn.LayerNorm) or type(module).__name__.endswith('Linear')
         rows = pool(x, mask, self.pooling or 'mean', channels_last=last).flatten(1)
-        if key not in self.taken: self.taken[key] = what+', of length 1'*bool(((rows.norm(dim=1)-1).abs()<1e-3).all())
+        if key not in self.taken: self.taken[key] = what+', normalized to length 1'*bool(((rows.norm(dim=1)-1).abs()<1e-3).all())
         return rows
 
     def __call__(self,
@@ -219,7 +219,7 @@ class Reader:
                 found[k] = self._rows(x, k, what, mask, self.head.module)
             elif not self.logits:
                 what = f'output {self.part}' if isinstance(self.part, int) else self.part
-                found[k] = self._rows(z, k, what+', which no linear layer makes'*(self.part not in _fields), mask)
+                found[k] = self._rows(z, k, what+', which no linear layer computes'*(self.part not in _fields), mask)
         if self.head and self.head.how=='softmax': z = z.clamp_min(torch.finfo(z.dtype).tiny).log()
         return z if self.logits else None,found
 

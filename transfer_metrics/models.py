@@ -83,11 +83,11 @@ def load_weights(
 ) -> nn.Module: # `model`
     "Read weights without unpickling other objects; raises `ValueError` if there are none in the file, or they do "
     "not fit"
-    if not Path(path).is_file(): raise ValueError(f'the weights {path} must be a file, it does not exist')
+    if not Path(path).is_file(): raise ValueError(f'the file of weights {path} does not exist')
     try:
         if Path(path).suffix=='.safetensors': state = import_module('safetensors.torch').load_file(path)
         else: state = torch.load(path, map_location='cpu', weights_only=True)
-    except Exception as e: # torch and safetensors raise many kinds for damaged files
+    except Exception as e: # torch and safetensors raise many kinds of errors for damaged files
         raise ValueError(f'{path} must hold a state_dict, written by torch.save(model.state_dict(), path): '
                          f'{str(e).splitlines()[0]}') from None
     for k in 'state_dict','model':
@@ -167,13 +167,13 @@ def _hugging_face(name, weights, pretrained):
     return model
 
 class Texts:
-    "Texts, or pairs of texts, as a batch for a Hugging Face model: padded and truncated to its maximum length"
+    "Texts, or pairs of texts, as a batch for a Hugging Face model: padded to the longest text, and truncated to the maximum length of the model"
     def __init__(self,
         tokenizer:Any, # Tokenizer of the model
         model:nn.Module, # Hugging Face model
     ):
         self.tokenizer,config = tokenizer,model.config
-        if len(set(tokenizer.get_vocab()).difference(tokenizer.all_special_tokens))<2: # transformers 5 without a file
+        if len(set(tokenizer.get_vocab()).difference(tokenizer.all_special_tokens))<2: # transformers 5 makes an empty tokenizer if its file is missing
             raise ValueError('the tokenizer has no vocabulary; save it with the model: '
                              'tokenizer.save_pretrained(folder)')
         if tokenizer.pad_token is None: tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
@@ -194,7 +194,7 @@ class Texts:
         if ids['input_ids'].shape[1]>=self.longest and not self.warned:
             n = sum(len(o)>self.longest for o in self.tokenizer(*columns, verbose=False)['input_ids'])
             self.warned = n>0
-            if n: warnings.warn(f'{n} of the first {len(texts)} texts are cut to {self.longest} tokens', stacklevel=2)
+            if n: warnings.warn(f'{n} of {len(texts)} texts in a batch are cut to {self.longest} tokens', stacklevel=2)
         return ids
 
 def _open_clip(name, weights, pretrained):
@@ -297,7 +297,7 @@ def match_classes(
     [1, None]
     """
     words = [[_plain(o) for o in (k,*str(k).split(','))] for k in classes]
-    if len(classes)==1000 and 'tench' in words[0] and find_spec('timm'): # ImageNet: also the numbers of WordNet
+    if len(classes)==1000 and 'tench' in words[0] and find_spec('timm'): # ImageNet: also the WordNet IDs
         synsets = import_module('timm.data').ImageNetInfo().label_names()
         words = [[*several,synset] for several,synset in zip(words, synsets, strict=True)]
     places:dict = {}

@@ -60,7 +60,7 @@ class Outputs:
             self.probs = z.softmax(1, torch.promote_types(z.dtype, torch.float32)).numpy()
         sizes = {k: len(v) if v.ndim else None for k,v in self.arrays().items()}
         if len({*sizes.values()})!=1 or None in sizes.values():
-            raise ValueError(f'arrays must have one row per sample, got the numbers of rows {sizes or "none"}')
+            raise ValueError(f'arrays must have one row per sample, got {f"{sizes} rows" if sizes else "no arrays"}')
 
     def arrays(self) -> dict[str,Any]: # Those of `features`, `logits`, `probs`, `labels` that exist
         "Arrays by name"
@@ -89,7 +89,7 @@ class Outputs:
     def save(self,
         path:str|Path, # Folder, or `.npz` file
     ) -> Path: # `path`
-        "Write without pickle; a folder has digests, and `load` maps it into memory"
+        "Write the arrays without pickle; a folder also gets digests of its files, and `load` maps them into memory"
         parts = ('',self),('source.',self.source)
         arrays = {p+k: np.asarray(v) for p,o in parts for k in _saved if (v := getattr(o, k, None)) is not None}
         if Path(path).suffix!='.npz': return save_arrays(path, **arrays)
@@ -106,7 +106,7 @@ class Outputs:
         if not isinstance(arrays, dict): raise ValueError(f'{path} must be a folder or an .npz file, got one array')
         def named(p): return {k: v if v.ndim else str(v) for k in _saved if (v := arrays.get(p+k)) is not None}
         if not {*_saved[:4]}&{*arrays}:
-            raise ValueError(f'{path} must hold {", ".join(_saved[:4])}, or some of these, it has {", ".join(arrays)}')
+            raise ValueError(f'{path} must hold at least one of {", ".join(_saved[:4])}; it has {", ".join(arrays)}')
         return cls(**{'name': path.stem}|named(''), source=cls(**source) if (source := named('source.')) else None)
 
 # %% ../nbs/07_outputs.ipynb #628e1846
@@ -115,7 +115,7 @@ def frozen(
     model:nn.Module, # For a compiled model, the original module is run, because hooks work on its layers
     device:Any=None, # Device to run on; `None`: the device of the model
 ) -> Iterator[nn.Module]: # In evaluation mode, without gradients
-    "A model in evaluation mode; its mode and device are restored. Raises `ValueError` for weights on the device meta"
+    "A model in evaluation mode; its mode and device are restored. Raises `ValueError` for weights on the meta device"
     if not isinstance(model, nn.Module):
         raise ValueError(f'`model` must be a torch.nn.Module, or a classifier with predict_proba, got '
                          f'{type(model).__name__}')
@@ -123,7 +123,7 @@ def frozen(
     modes,tensors = [(m, m.training) for m in model.modules()],[*model.parameters(),*model.buffers()]
     before = tensors[0].device if tensors else None
     if any(t.is_meta for t in tensors):
-        raise ValueError('`model` must have weights, but they are on the device meta; load a checkpoint first')
+        raise ValueError('`model` must have weights, but they are on the meta device; load a checkpoint first')
     try:
         model.eval()
         if device is not None: model.to(device)
@@ -166,12 +166,12 @@ def _batches(model, data, views=(None,), name='data', *, device=None, batch_size
                     if not f.sum().isfinite():
                         raise ValueError(f'features must be finite, got NaN or infinity in batch {i} ({read.taken[k]})')
                 with torch.set_grad_enabled(grad): yield j,z,found,y,read.taken
-        if i<0: raise ValueError(f'`{name}` must give at least one batch, got none; is a generator used up?')
+        if i<0: raise ValueError(f'`{name}` must give at least one batch, got none; has a generator been used up?')
 
 # %% ../nbs/07_outputs.ipynb #3d6b73ce
 def is_classifier(
     model:Any, # Anything
-) -> bool: # Whether it is a classifier of scikit-learn, or a pipeline that ends in one
+) -> bool: # Whether it is a scikit-learn classifier, or a pipeline that ends in one
     "Whether a model has `predict_proba` and is not a network"
     return hasattr(model, 'predict_proba') and not isinstance(model, (nn.Module,type))
 
@@ -206,7 +206,7 @@ def forward(
         return
     for j,z,found,y,_ in _batches(model, data, views, name, **options):
         if z is None and need_logits:
-            raise ValueError('`model` must return logits, but no linear layer makes its output: pass the model with '
+            raise ValueError('`model` must return logits, but no linear layer computes its output: pass the model with '
                              "its head, or forward=lambda model, batch: {'logits': ...}")
         z = z if z is None else z.to(dtype or torch.promote_types(z.dtype, torch.float32))
         probs = None if z is None else z.softmax(1)
@@ -242,7 +242,7 @@ def outputs(
     of:int|None=None, # Number of parts
     progress:bool=True, # Show a progress bar
     desc:str='', # Name of the model, for the progress bar and tables
-) -> Outputs|dict[str,Outputs]: # For several layers, by layer
+) -> Outputs|dict[str,Outputs]: # For a list of layers: a dictionary with one entry per layer
     """Features, logits, probabilities and labels of a data set in one pass
 
     Raises `ValueError` if the head is unknown, a layer is not called, or features are not finite.
@@ -255,7 +255,7 @@ def outputs(
     if (shard is None)!=(of is None): raise ValueError('`shard` and `of` go together, such as shard=0, of=4')
     if of is not None:
         data,shard = Samples.of(data),whole(shard, 'shard', 0, of-1)
-        step = batch_size if len(data)>(of-1)*batch_size else 1 # the batches of one process, if there are enough
+        step = batch_size if len(data)>(of-1)*batch_size else 1 # cut where a single process cuts its batches, if there are enough of them
         parts = -(-len(data)//step)
         data = data[parts*shard//of*step:parts*(shard+1)//of*step]
     if is_classifier(model): return _classified(model, data, desc)
@@ -267,7 +267,7 @@ def outputs(
     for _,z,found,y,taken in _batches(model, data, **running, **reading):
         words |= taken
         if not found:
-            raise ValueError('no linear layer makes the logits of the model, so its features are unknown; pass '
+            raise ValueError('no linear layer computes the logits of the model, so its features are unknown; pass '
                              f'layer=, the module whose input they are, such as {[k for k,_ in model.named_modules()][-1]!r}')
         for k,v in {'logits': z, 'labels': y, **{(k,): f for k,f in found.items()}}.items():
             if v is not None: rows.setdefault(k, []).append(as_numpy(v))

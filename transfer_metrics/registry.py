@@ -149,7 +149,7 @@ def warn_few_samples(
     "Warn if random labels would reach half of the maximum of a score"
     share = min(1., k/max(n-means, 1))
     if share>=.5:
-        warnings.warn(f'random labels reach about {100*share:.0f} % of the maximum of this score or more ({n:.0f} samples, '
+        warnings.warn(f'random labels can bring this score about {100*share:.0f} % of the way to its maximum ({n:.0f} samples, '
                       f'{k:.0f} {what}); {advice}', ScoreWarning, stacklevel=3)
 
 # %% ../nbs/02_registry.ipynb #7f6645a5

@@ -253,7 +253,7 @@ def _spearman(x, y):
     return at
 
 def _tau(x, y, *weights):
-    "Mean tau-b over functions from counts to the weight of the copies of each model"
+    "Mean of tau-b over several weightings; each of `weights` maps counts to the total weight of the copies of each model"
     s,u = _signs(x),_signs(y)
     pairs = s*u,s*s,u*u
     def at(counts):

@@ -62,7 +62,7 @@ def atomic(
 class Rows:
     """Results by key, in memory and in a file with one JSON object per line
 
-    Raises `ValueError` if the file holds several lines but no result, and `OSError` if it cannot be written.
+    Raises `ValueError` if the file holds something else, and `OSError` if it cannot be written.
     """
     def __init__(self,
         path:str|Path|None=None, # File; `None`: only in memory
@@ -82,7 +82,7 @@ class Rows:
         for line in lines:
             try: found |= {o['key']: o['row'] for o in [json.loads(line)]}
             except (ValueError,KeyError,TypeError): continue # incomplete line of a killed process
-        if len(lines)>1 and not found:
+        if not found and (len(lines)>1 or lines and not b'{"key":'.startswith(lines[0][:7])):
             raise ValueError(f'the store {self.path} must be a file of results, got {lines[0][:60]!r}; choose '
                              f'another path')
         if resume: self._rows = found
@@ -175,7 +175,7 @@ def save_arrays(
     folder = Path(folder)
     others = {p.name for p in folder.iterdir()}-{_digests,*_saved(folder)} if folder.is_dir() else ()
     if others or folder.is_file():
-        raise ValueError(f'{folder} must be a new folder or a folder of saved arrays alone, choose another; '
+        raise ValueError(f'{folder} must be a new folder, or one that holds only saved arrays; choose another: '
                          f'it {"holds "+min(others) if others else "is a file"}')
     with atomic(folder) as temporary:
         temporary.mkdir()
@@ -210,5 +210,5 @@ def load_arrays(
     for k,digest in _saved(folder).items():
         path = folder/k
         if not path.is_file() or _digest(path)!=digest:
-            raise ValueError(f'{path} has changed or is gone since it was saved; delete {folder} and compute it again')
+            raise ValueError(f'{path} has changed or disappeared since it was saved; delete {folder} and compute it again')
     return {p.stem: load_numpy(p, 'r') for p in sorted(folder.glob('*.npy'))}

@@ -90,7 +90,7 @@ def command(
         def run(**options):
             files = {k: options.pop(k) for k in results}
             progress = files.pop('progress')
-            if not progress: os.environ |= dict(TQDM_DISABLE='1', HF_HUB_DISABLE_PROGRESS_BARS='1') # of other libraries
+            if not progress: os.environ |= dict(TQDM_DISABLE='1', HF_HUB_DISABLE_PROGRESS_BARS='1') # progress bars of other libraries
             sys.stdout.reconfigure(errors='backslashreplace')
             sys.stderr.reconfigure(errors='backslashreplace')
             title = f'transfer-metrics {f.__name__.replace("_", "-")}'
@@ -123,7 +123,7 @@ def command(
 def load():
     "Import all commands"
     for m in iter_modules([str(Path(__file__).parent)]):
-        if m.name!='report': import_module(f'transfer_metrics.cli.{m.name}') # which imports pandas
+        if m.name!='report': import_module(f'transfer_metrics.cli.{m.name}') # `report` imports pandas
 
 def main():
     "Run the command line"

@@ -91,7 +91,7 @@ def read_models(
     "Models by name, saved outputs, or arrays in files"
     from transfer_metrics.outputs import Outputs
     if sum(map(bool, (models,outputs,features or probs)))!=1:
-        raise ValueError('give one of --models, --outputs, and --features or --probs')
+        raise ValueError('give --models, --outputs, or files with --features, --probs or both')
     if models:
         if not (images or texts): raise ValueError('--models needs samples: --images FOLDER or --texts FILE')
         return models,None

@@ -66,7 +66,7 @@ class Report:
         frame:pd.DataFrame, # Its index is the first column
         digits:int=3, # Number of decimals
     ):
-        "Print a table that fits the width of the terminal, and add it to the files"
+        "Print a table that fits the width of the terminal, and add it to the HTML page"
         from rich.table import Table
         self.tables.append((title, frame))
         names = [', '.join(map(str, k)) if frame.columns.nlevels>1 else str(k) for k in frame.columns]

@@ -187,7 +187,7 @@ def plot_intervals(
     x:str, # Column of the horizontal axis, such as 'level', 'epoch' or 'score'
     *,
     ax:Any=None, # Axes; `None`: of a new figure
-) -> Any: # Axes with a line per model, method, score, statistic and level, as far as these differ
+) -> Any: # Axes with a line per combination of model, method, score, statistic and level, whichever of these vary
     "Values with their intervals"
     ax = axes(ax)
     named = [k for k in (*_series,'score','given','statistic','level') if k in table and k!=x]

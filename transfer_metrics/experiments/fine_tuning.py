@@ -1,4 +1,4 @@
-"""All weights trained on the target, and the same network from random weights (Nguyen et al. 2020)
+"""Train all weights on the target, from the pretrained weights or from random ones (Nguyen et al. 2020)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/experiments/fine_tuning.html.md"""
 
@@ -82,7 +82,7 @@ def with_new_head(
 def reset_weights(
     model:nn.Module, # Changed in place
 ) -> None:
-    "Draw all weights again, from the global generator; raises `ValueError` if a layer with parameters cannot"
+    "Draw all weights again, from the global generator; raises `ValueError` if a layer with parameters has no method to reset them"
     for name,m in model.named_modules():
         own = [k for k,_ in m.named_parameters(recurse=False)]
         reset = getattr(m, 'reset_parameters', None) or getattr(m, '_reset_parameters', None)
@@ -145,7 +145,7 @@ def _train(model, train, test, reset, *, epochs, lr, batch_size, momentum, weigh
 
 def fine_tune(
     model:nn.Module, # Pretrained classifier; a copy is trained
-    train:Any, # Labelled target data to learn from, in any form of `Samples.of` with positions
+    train:Any, # Labelled target data to learn from, in any form that `Samples.of` takes except loaders and streams
     test:Any, # Labelled target data to test on
     *,
     epochs:int=10, # Passes over the training data
@@ -154,7 +154,7 @@ def fine_tune(
     momentum:float=.9, # Nesterov momentum
     weight_decay:float=1e-4, # Penalty on all weights
     layer:str|None=None, # Name of the head that is replaced; `None`: the layer that makes the logits
-    seed:int=0, # Of the new head, the order of the samples, and dropout
+    seed:int=0, # Seed of the new head, the order of the samples, and dropout
     device:Any=None, # Where to train; `None`: where the model is
     progress:bool=True, # Show a progress bar
 ) -> Transferred: # Accuracy after the last epoch, in [0, 1], with `curve`, `seconds` and the trained `model`

@@ -48,7 +48,7 @@ def mahalanobis_head(
     return logits
 
 class Adapted(NamedTuple):
-    "Classifier for one task, from images as the backbone takes them to logits"
+    "Classifier for one task: from images, in the form that the backbone takes, to logits"
     learner:nn.Module # `CNAPs`
     modulation:Mapping # scale and shift by layer
     classify:Callable # features to logits
@@ -57,7 +57,7 @@ class Adapted(NamedTuple):
     def __call__(self, x): return self.classify(self.learner.features(x, self.modulation))
 
 class CNAPs(nn.Module):
-    "A frozen classifier and what adapts it to a task, after [Bateni et al. 2020](https://arxiv.org/abs/1912.03432)"
+    "A frozen classifier and the networks that adapt it to a task, after [Bateni et al. 2020](https://arxiv.org/abs/1912.03432)"
     def __init__(self,
         model:nn.Module, # Pretrained classifier; it is copied
         example:Any, # One or more images in any form that `Samples.of` takes
@@ -85,7 +85,7 @@ class CNAPs(nn.Module):
         with torch.random.fork_rng([]):
             torch.manual_seed(seed)
             def mlp(d, k): return nn.Linear(d, 64),nn.ReLU(),nn.Linear(64, k)
-            e = statistics.shape[1] # standardised by what is usual in the source data
+            e = statistics.shape[1] # standardised by the mean and variance in the source data
             self.encoder = nn.Sequential(nn.BatchNorm1d(e, affine=False, momentum=None), nn.Hardtanh(-5, 5),
                                          *mlp(e, 32))
             self.generator = nn.Sequential(*mlp(32, 2*sum(self.channels))) if self.layers else None
@@ -100,7 +100,7 @@ class CNAPs(nn.Module):
     def forward(self, x): return self.backbone(x) # so that scores of the source model can be computed
 
     def _run(self, x, modulation=None):
-        "Features; and, without modulation, the statistics of the channels of image and layers"
+        "The features and, if there is no modulation, the channel statistics of the image and of each layer"
         seen,taken,named = [x],[],dict(self.backbone.named_modules())
         def film(k):
             def after(module, args, out):
@@ -158,10 +158,10 @@ class CNAPs(nn.Module):
         return cross_entropy(logits, truth),(logits.argmax(1)==truth).double().mean()
 
     def meta_train(self,
-        data:Any, # Labelled source images in any form that `Samples.of` takes, or a list of such; each episode is drawn from one
+        data:Any, # Labelled source images in any form that `Samples.of` takes, or a list of such data sets; each episode is drawn from one of them
         *,
         n_episodes:int=400, # Steps of training
-        classes:int|tuple=(5,20), # Classes of an episode, or fewest and most (no more than there are)
+        classes:int|tuple=(5,20), # Classes per episode, or the fewest and the most (at most as many as there are)
         per_class:int|tuple=(1,10), # Support samples of each class, or fewest and most
         queries:int=10, # Query samples of each class
         lr:float=1e-3, # Largest learning rate of Adam; it falls to 0 along a cosine
@@ -175,7 +175,7 @@ class CNAPs(nn.Module):
         which = rng.integers(len(sources), size=n)
         drawn = [iter(episodes(s.codes, max(int((which==j).sum()), 1), classes=classes, per_class=per_class,
                                queries=queries, seed=[seed,j])) for j,s in enumerate(sources)]
-        if not self.encoder[0].num_batches_tracked: # which statistics are usual
+        if not self.encoder[0].num_batches_tracked: # mean and variance of the statistics in the source data
             some = [batch_of(s.samples, np.sort(rng.permutation(len(s.codes))[:256]), self.backbone) for s in sources]
             with torch.no_grad(): self.encoder[0].train()(torch.cat([torch.cat(self._run(x)[1], 1) for x in some]))
             self.train(self.training)

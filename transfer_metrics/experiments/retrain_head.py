@@ -41,13 +41,13 @@ def retrain_head(
     labels:ArrayLike, # Labels, any hashable values, shape `[n]`
     test:tuple[ArrayLike,ArrayLike], # Features `[m, d]` and labels `[m]` of the test set
     *,
-    C:float=1., # Weight of the data against the penalty, as in scikit-learn, whose `C` is twice this for two classes
+    C:float=1., # Weight of the data against the penalty, as in scikit-learn; for two classes, its `C` is twice as large
 ) -> Transferred: # Accuracy on the test set, in [0, 1]
     """Test accuracy of a linear head that is trained on frozen features
 
     As in [Nguyen et al. 2020](https://arxiv.org/abs/2002.12462).
 
-    Raises `ValueError` for one class, another number of features in `test`, or `C` that is not positive.
+    Raises `ValueError` if there is only one class, `test` has a different number of features, or `C` is not positive.
 
     >>> x = [[-2.], [-1.], [1.], [2.]]
     >>> float(retrain_head(x, ['cat', 'cat', 'dog', 'dog'], ([[-3.], [3.]], ['cat', 'cat'])))

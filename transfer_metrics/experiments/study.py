@@ -83,7 +83,7 @@ def _transfer(source, task, method, options):
 
 def study(
     experiment:str, # Name of the experiment, in the column `data`
-    sources:Mapping[str,Any], # Models, or names that `load` takes, by name; or `Outputs`, in pairs if there is a test set
+    sources:Mapping[str,Any], # By name: a model, a name that `load` takes, or `Outputs` (a pair if there is a test set)
     data:Any=None, # Labelled data that `Samples.of` takes, or such data for each source by name; not needed for `Outputs`
     tasks:Sequence[Task]=(), # Such as `random_tasks` returns for the labels of `data`
     *,
@@ -92,7 +92,7 @@ def study(
     metrics:Any=None, # As in `score_models`; `None`: leep, nce, h_score with shrinkage, logme
     source_accuracy:Mapping[str,float]|None=None, # Accuracy of each source on its own task, added as a score
     options:Mapping[str,Mapping]|None=None, # Keyword arguments of methods, by name of the method
-    store:str|Path|None=None, # File to keep results in, and to take known ones from
+    store:str|Path|None=None, # File to save results in, and to read earlier ones from
     device:Any=None, # Where models run; `None`: where they are
     batch_size:int=256, # Samples in a forward pass
     progress:bool=True, # Show a progress bar
@@ -115,7 +115,7 @@ def study(
     scores,options = resolve_all(metrics, registry('transferability')),options or {}
     ms = resolve_all(methods, {k: Metric(k, f) for k,f in methods_by_name.items()})
     if options.keys()-ms:
-        raise ValueError(f'`options` must be by name of a method, {", ".join(ms)}, got {", ".join(options)}')
+        raise ValueError(f'`options` must have the names of methods as keys, {", ".join(ms)}, got {", ".join(options)}')
     plan = scores|{k: (m, how|options.get(k, {})) for k,(m,how) in ms.items()}
     if not isinstance(sources, Mapping) or not sources: raise ValueError('`sources` must be models by name, {name: model}')
     def part(o, k): return o[k] if isinstance(o, Mapping) else o

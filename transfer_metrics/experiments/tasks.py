@@ -34,7 +34,7 @@ def in_classes(
     n:int|None=None, # Number of samples, if known
     name:str='labels', # Name in error messages
 ) -> Tensor: # Positions in `classes`, -1 for labels that are not there, shape `[n]`
-    "Labels as positions in the classes of other labels"
+    "Positions of labels in the classes of other labels"
     codes,own = as_labels(labels, n, name)
     code = {c: k for k,c in enumerate(classes)}
     return torch.tensor([code.get(c, -1) for c in own.tolist()])[codes]
@@ -59,12 +59,12 @@ class Task:
         return len(self.train)
 
     def select(self,
-        data:Any, # `Outputs`, a data set, an array with one row per sample, or a tuple of such
+        data:Any, # `Outputs`, a data set, an array with one row per sample, or a tuple of these
         test:Any=None, # The same for the test set, if it is separate
     ) -> tuple[Any,Any]: # Training and test samples, of the type of `data`
         "The samples of this task"
         if self.separate!=(test is not None):
-            raise ValueError('`test` must be '+('given, for this task has a separate test set' if self.separate else 'None'))
+            raise ValueError('`test` must be '+('given, because this task has a separate test set' if self.separate else 'None'))
         return _rows(data, self.train),_rows(test if self.separate else data, self.test)
 
     def codes(self,
@@ -152,7 +152,7 @@ def random_tasks(
     shots = [_limits(v, k, 1) for k,v in (('imbalance',imbalance),('per_class',per_class)) if v is not None][:1]
     short = min(train, key=lambda c: len(train[c]))
     if shots and len(train[short])<shots[0][1]:
-        raise ValueError(f'{shots[0][1]} training samples are wanted of each class, {short!r} has {len(train[short])}; '
+        raise ValueError(f'{shots[0][1]} training samples of each class are needed, but {short!r} has {len(train[short])}; '
                          'leave such classes out')
     tasks = []
     for i in range(whole(n_tasks, 'n_tasks', 1)):
@@ -183,8 +183,8 @@ def episodes(
     ways,shots,m = _limits(classes, 'classes', 2),_limits(per_class, 'per_class', 1),whole(queries, 'queries', 1)
     names = [c for c,g in groups.items() if len(g)>=shots[1]+m]
     if len(names)<max(ways[0], len(groups)):
-        raise ValueError(f'an episode needs {ways[0]} classes with {shots[1]}+{m} samples (`per_class`+`queries`), '
-                         f'{len(names)} of {len(groups)} have these')
+        raise ValueError(f'each of at least {ways[0]} classes needs {shots[1]}+{m} samples (`per_class`+`queries`); '
+                         f'{len(names)} of {len(groups)} have enough')
     for i in range(whole(n, 'n', 1)):
         rng = generator(seed, i)
         k,s = rng.integers(ways[0], min(ways[1], len(names)), endpoint=True),rng.integers(*shots, endpoint=True)

@@ -1,4 +1,4 @@
-"""A line from a label-free metric to accuracy, how well it fits, and where it fails (Deng and Zheng 2021)
+"""A regression line that predicts accuracy from a label-free metric, how well it fits, and where it fails (Deng and Zheng 2021)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/accuracy_fit.html.md"""
 
@@ -34,7 +34,7 @@ def _line(u, v):
     return slope,(v-slope*u).mean(-1, keepdims=True)
 
 class AccuracyFit:
-    """A line from a label-free metric to accuracy, fitted on image sets with known accuracy
+    """A line that predicts accuracy from a label-free metric, fitted to image sets with known accuracy
 
     Raises `ValueError` if `axes` is unknown.
 
@@ -53,7 +53,7 @@ class AccuracyFit:
         self.n_boot,self.seed = n_boot,seed
 
     def _axis(self, v, name='metric'):
-        "Values as the line takes them"
+        "Values on the scale on which the line is fitted"
         if not np.isfinite(v).all(): raise ValueError(f'`{name}` must be finite')
         if self.axes=='linear': return v
         if ((v>0)&(v<1)).all(): return ndtri(v)
@@ -125,7 +125,7 @@ def fit_scores(
     inside:str|Iterable[str]='interior', # Sets that lines are fitted to: names, or a prefix of names
     **options, # Of `AccuracyFit`
 ) -> pd.DataFrame: # Columns `model, metric, sets` ('inside' or 'outside'), `score` (of `FitScore`), `value, lo, hi, n`
-    "How well a line from each metric to accuracy predicts, on the sets that it was fitted to and on all others"
+    "How well a line predicts accuracy from each metric, on the sets that it was fitted to and on all others"
     columns(frame, ('model','data','metric','value'))
     rows,names = [],inside if isinstance(inside, str) else [*inside]
     for model,own in frame.groupby('model', sort=False):

@@ -20,7 +20,7 @@ def _confidence(p, score):
 
 @metric(unit='accuracy', range=(0, 1), source='[Garg et al. 2022](https://arxiv.org/abs/2201.04234)',
     question='What share of samples exceeds a confidence threshold that gives the known accuracy on labelled samples?',
-    cost='one read of both matrices, and a sort',
+    cost='one pass over both matrices, and a sort',
     avoid='the shift changes what a confidence means, or few labelled samples are misclassified')
 def atc(
     source_probs:ArrayLike, # Probabilities of labelled samples, shape `[n_s, k]`

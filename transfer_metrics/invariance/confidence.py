@@ -32,15 +32,15 @@ def graded(
     y,predicted = torch.from_numpy(numbers).long()[codes].to(p.device),p.argmax(1)
     right = predicted==y
     if len(classes)>2 and y.min()>0 and (predicted==y-1).sum()>right.sum():
-        raise ValueError(f'`{name}_labels` never are 0, and fit the predictions better if they count from 1{shifted}')
+        raise ValueError(f'`{name}_labels` are never 0, and would fit the predictions better if they were smaller by 1{shifted}')
     return p,y,right
 
 def source_and_new(
     source_probs:ArrayLike, # Probabilities of labelled samples, shape `[n_s, k]`
     source_labels:ArrayLike, # Column numbers, shape `[n_s]`
     probs:ArrayLike, # Probabilities of unlabelled samples, shape `[n, k]`
-) -> tuple[Tensor,Tensor,Tensor]: # Both probabilities, and whether each source prediction is correct
-    "Check the arguments of `doc` and `atc`; raises `ValueError` also if numbers of classes differ"
+) -> tuple[Tensor,Tensor,Tensor]: # Source and new probabilities, and whether each source prediction is correct
+    "Check the arguments of `doc` and `atc`; also raises `ValueError` if the numbers of classes differ"
     (p,_,right),q = graded(source_probs, source_labels),as_probs(probs)
     if p.shape[1]==q.shape[1]: return p,q,right
     raise ValueError(f'`source_probs` and `probs` must have the same classes, got {p.shape[1]} and {q.shape[1]} columns')

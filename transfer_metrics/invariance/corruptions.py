@@ -47,7 +47,7 @@ corruption_names = tuple(_constants) # the fifteen of the benchmark, then its fo
 # %% ../../nbs/invariance/11_corruptions.ipynb #d346ca39
 def _blurred(x, sigma, **options): return gaussian_filter(x, sigma, mode='nearest', axes=(2,3), **options)
 
-def _places(x): return np.stack(np.meshgrid(*map(np.arange, x.shape[:1:-1])), -1) # of the pixels, column and row
+def _places(x): return np.stack(np.meshgrid(*map(np.arange, x.shape[:1:-1])), -1) # column and row of each pixel
 
 def _sampled(x, places):
     "Images at places between pixels, shape `[n, h, w, 2]`, mirrored at the border"
@@ -65,7 +65,7 @@ def _filtered(x, kernels, mode):
     return fftconvolve(np.pad(x, ((0,0),(0,0),(m,m),(m,m)), mode), kernels, 'valid', axes=(2,3))
 
 def _streaked(x, radius, sigma, angles):
-    "Motion blur of each image in its own direction, in radians, shape `[n]`"
+    "Motion blur of each image in its own direction (`angles`, in radians, shape `[n]`)"
     steps = np.arange(2*math.ceil(radius)+1)
     kernels,m = np.zeros((len(x),1,2*len(steps)-1,2*len(steps)-1)),len(steps)-1
     rows,cols = (m-np.rint(np.outer(f(angles), steps)).astype(int) for f in (np.sin,np.cos))

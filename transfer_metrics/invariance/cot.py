@@ -38,7 +38,7 @@ def cot(
     if isinstance(prior, str) and one_of(prior, 'prior', ('uniform',)): prior = np.full(k, 1/k)
     q = as_tensor(prior, 'prior').cpu().double().numpy()
     if q.shape!=(k,) or not (q>=0).all() or abs(q.sum()-1)>1e-3:
-        raise ValueError(f'`prior` must be proportions of the {k} classes, not negative, with the sum 1, got the shape '
+        raise ValueError(f'`prior` must be {k} proportions of the classes, not negative, that add up to 1, got the shape '
                          f'{q.shape} and the sum {q.sum():.4g}')
     cost = emd2(np.full(n, 1/n), q/q.sum(), 1-p, numItermax=10**9)
     return min(max(float(cost), 0.), 1.) # rounding

@@ -1,4 +1,4 @@
-"""Hundreds of test sets from one, by random transforms (Deng and Zheng 2021), and image sets from files
+"""Make hundreds of test sets from one with random transforms (Deng and Zheng 2021), or read image sets from files
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/image_sets.html.md"""
 
@@ -23,7 +23,7 @@ from .views import image_batch
 # %% ../../nbs/invariance/10_image_sets.ipynb #ebbff73a
 class ImageSet(NamedTuple):
     "Images with a name and, if they are known, labels"
-    name: str # In tables; different for each set of a domain
+    name: str # Name in tables, different for each set of a domain
     images: Tensor # Shape `[n, c, h, w]`, `uint8`, or floating point in [0, 1]
     labels: Any = None # Shape `[n]`
 
@@ -137,9 +137,9 @@ _recipe:dict[str,Callable] = dict(
 
 # %% ../../nbs/invariance/10_image_sets.ipynb #4e1e5791
 def by_chunks(
-    f:Callable[[Tensor,slice],Tensor], # From some images, in floating point, and their positions, to images
+    f:Callable[[Tensor,slice],Tensor], # Function from a chunk of images, in floating point, and their positions to the changed images
     images:Tensor, # Shape `[n, c, h, w]`
-) -> Tensor: # Of the type of `images`, clamped to [0, 1]
+) -> Tensor: # Same dtype as `images`, clamped to [0, 1] or, as uint8, [0, 255]
     "Change images chunk by chunk, without converting them all to float at once"
     made,step,stored = torch.empty_like(images),max(1, 2**18//images[0].numel()),images.dtype==torch.uint8
     for i in range(0, len(images), step):
@@ -168,7 +168,7 @@ def interior_domain(
     """
     x,among = checked_images(images),tuple(_recipe)
     if labels is not None and len(labels)!=len(x):
-        raise ValueError(f'`labels` must be one for each of the {len(x)} images, got {len(labels)}')
+        raise ValueError(f'there must be one label for each of the {len(x)} images, got {len(labels)}')
     whole(n_transforms, 'n_transforms', 1, len(among))
     chosen = [np.random.default_rng([seed,i]).permutation(among)[:n_transforms] for i in range(whole(n_sets, 'n_sets', 1))]
     def load(i):
@@ -229,7 +229,7 @@ def exterior_domain(
         else: sets.append((name, p, y, slice(None)))
     if not sets:
         raise ValueError(f'{path} must be an .npy or .npz file, or a folder with data.npy, a folder of images per class, '
-                         'or folders of such')
+                         'or a folder with several of these')
     order = sorted(own) if classes is None else list(classes)
     if extra := sorted(own-{*order}):
         raise ValueError(f'{path} has a folder {extra[0]!r}, which is not in `classes` ({", ".join(order[:5])})')

@@ -76,7 +76,7 @@ def label_free_names(
         if one_of(k, 'metric', [*among, *_of_views, 'accuracy']) not in possible:
             raise ValueError(f'{k} cannot be computed: atc and doc need `source`, labelled samples; '
                              'rotation_prediction and jigsaw_prediction need a head from fit_head in `heads`; '
-                             'accuracy needs labels; mano and views of images need a network')
+                             'accuracy needs labels; mano and the metrics of transformed images need a network')
     return names
 
 def label_free_report(
@@ -319,7 +319,7 @@ class PredictedAccuracy:
         return '\n'.join([*lines, textwrap.fill(
             f'The intervals rest on the errors in {self.n_sets} synthetic sets made from {self.made_of}. They cannot '
             'account for shifts that leave the predictions as confident as before, such as a new domain or new '
-            'classes. '+'For images, pass the model and the images: without them the intervals are too narrow. '*(not of_images)+
+            'classes. '+'For images, pass the model and the images: without them the intervals can be too narrow. '*(not of_images)+
             'To be sure, label 50 of the new samples.', 79)])
 
 def _verdict(lo, hi, known):

@@ -1,4 +1,4 @@
-"""Whether the features show how an image was rotated, or in which order its tiles are (Deng et al. 2021)
+"""Do the features show how an image was rotated, or how its tiles were rearranged? (Deng et al. 2021)
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/invariance/prediction.html.md"""
 
@@ -46,7 +46,7 @@ class TransformHead:
 
 # %% ../../nbs/invariance/03_prediction.ipynb #1fd88441
 def fit_head(
-    model:Any, # Network whose features are judged
+    model:Any, # Network whose features are used
     images:Any, # Training images as the model takes them, `[n, c, h, w]`, a data set, or a loader
     *,
     task:str='rotation', # 'rotation' or 'jigsaw'
@@ -55,7 +55,7 @@ def fit_head(
     layer:str|None=None, # Module whose input is the features; `None`: the layer that makes the logits
     batch_size:int=256, # Images per forward pass
     device:Any=None, # Where the model runs; `None`: where it is
-    seed:int=0, # Of the draw of permutations
+    seed:int=0, # Seed of the draw of permutations
     progress:bool=True, # Show a progress bar
 ) -> TransformHead:
     "Softmax regression of the views on the features"

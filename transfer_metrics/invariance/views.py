@@ -23,7 +23,7 @@ def image_batch(
     images:ArrayLike, # Shape `[n, c, h, w]`
     name:str='images', # Name in error messages
 ) -> Tensor: # The same numbers, of the same type
-    "Images as a tensor; raises `ValueError` if they have another shape"
+    "Images as a tensor; raises `ValueError` if their shape is not `[n, c, h, w]`"
     x = images if isinstance(images, Tensor) else torch.as_tensor(np.asarray(images))
     if x.ndim==4 and x.numel(): return x
     raise ValueError(f'`{name}` must have the shape [n, c, h, w] with n > 0, got {tuple(x.shape)}')

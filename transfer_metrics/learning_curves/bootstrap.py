@@ -33,7 +33,7 @@ def bootstrap(
     *,
     resample:str='runs', # What a new experiment would draw again: the 'runs', the test 'items', or 'both'
     items:tuple[ArrayLike,ArrayLike]|None=None, # Scores of the test items of both curves, `[r, k, m]` or `[k, m]`; their mean is `perf`
-    paired:bool|None=None, # Whether runs (items) of both curves are drawn together; `None`: if the runs have the same names, or the sides equally many items
+    paired:bool|None=None, # Whether runs (items) of both curves are drawn together; `None`: if the names of the runs, or the numbers of items, are the same
     interval:str='expanded', # 'expanded' (wider for few units) or 'percentile'
     n_boot:int=10_000, # Number of resamples; 0: no interval
     coverage:float=.95, # Nominal coverage
@@ -50,7 +50,7 @@ def bootstrap(
     """
     curves = base,transfer
     if Sides(base=base, transfer=transfer).many:
-        raise ValueError('`base` and `transfer` must be one curve each, without each()')
+        raise ValueError('`base` and `transfer` must be single curves, not the result of `Curve.each`')
     one_of(resample, 'resample', ('runs','items','both'))
     if (items is None)!=(resample=='runs'):
         raise ValueError(f"`items` are needed unless resample='runs', got {type(items).__name__} for {resample!r}")
@@ -61,7 +61,7 @@ def bootstrap(
         if resample not in (kind,'both'): continue
         b,t = (x.shape[axis] for x in data)
         if n_boot and min(b, t)<2: raise ValueError(f'`resample` needs at least two {kind} on each side, got {b} and {t}')
-        if paired and b!=t: raise ValueError(f'`paired` needs equally many {kind} on both sides, got {b} and {t}')
+        if paired and b!=t: raise ValueError(f'`paired` needs the same number of {kind} on both sides, got {b} and {t}')
         together = paired if paired is not None else base.run_names==transfer.run_names if kind=='runs' else b==t
         groups += [(kind,(0,1),b)] if together else [(kind,(0,),b),(kind,(1,),t)]
         if kind=='runs' and n_boot and min(b, t)<10:

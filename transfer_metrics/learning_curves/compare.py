@@ -71,7 +71,7 @@ def _curve(name, frame, decimal, n, perf, run, options):
     if len(sizes)<2: sizes = dict.fromkeys(perf)
     missing = [k for k in (n if None in sizes.values() or not sizes else None,run) if k and k not in frame]
     if missing or not sizes:
-        raise ValueError(f'no column {repr(missing[0]) if missing else "of the performance"} among '
+        raise ValueError(f'no column {repr(missing[0]) if missing else "for the performance"} among '
                          f'{", ".join(map(repr, frame))}; '
                          'name the columns of the sizes (n), the performance (perf), the runs (run) and the arms (by)')
     prefix = len(commonprefix([*map(str, perf)])) # the rest of a heading names a run
@@ -81,7 +81,7 @@ def _curve(name, frame, decimal, n, perf, run, options):
                       for k,size in sizes.items()])
     if len(sizes)>1: rows = rows.dropna()
     elif not run and rows.n.duplicated().any():
-        warnings.warn('rows with the same n are averaged; if they are runs, name their column (run)', stacklevel=3)
+        warnings.warn('rows with the same n are averaged; if they are separate runs, name the column that distinguishes them (run)', stacklevel=3)
     curve = Curve(rows.n, rows.perf, run=rows.run, **options)
     curve.name = name
     if len(curve.n)<2:
@@ -119,8 +119,8 @@ def read_curves(
         values = columns(frame, [by], 'table')[by].astype(str).str.strip()
         found = list(dict.fromkeys(values))
         if not keep and len(found)!=2:
-            raise ValueError(f"`by`={by!r} must have two values, or choose two by keep='WITHOUT,WITH', "
-                             f"got {', '.join(found[:8])}")
+            raise ValueError(f"`by`={by!r} must have two values, got {', '.join(found[:8])}; "
+                             "choose two with keep='WITHOUT,WITH'")
         pair = keep or sorted(found, key=lambda o: o.lower().replace('_', ' ').replace('-', ' ') not in _untrained)
         arms = [(k, frame[values==one_of(k, 'keep', found)], decimal, perf[0]) for k in pair]
     elif len(perf)==2: arms = [(str(k).strip('*_- '), frame, decimal, k) for k in perf]
@@ -168,7 +168,8 @@ def _warning(base, transfer):
     "What is probably wrong with the input"
     ends = ' and '.join(f'{c.perf[0]:.3g} to {c.perf[-1]:.3g}' for c in (base,transfer))
     if all((s.q[:,-1:]<s.p0).all() for s in Sides(base=base, transfer=transfer)):
-        return f"both curves get worse with more data, {ends}; if this is better, change `direction`, {base.direction!r}"
+        better,other = ('lower','min') if base.direction=='max' else ('higher','max')
+        return f'both curves get worse with more data, {ends}; if {better} is better, use direction={other!r}'
     low,high = sorted(c.perf.max() for c in (base,transfer))
     if base.direction=='max' and min(base.perf.min(), transfer.perf.min())>=0 and low<=1 and 2<high<=100:
         return f'one curve seems to be in fractions and the other in percent, {ends}'
@@ -205,10 +206,10 @@ class Comparison:
             share,lo,hi = f'between {low:.0f} % and {high:.0f} %',low,high
             end = f': nothing was measured below n = {max(self.base.n[0], self.transfer.n[0]):,.10g}'
             more = [f"It is {by_start['zero']:.0f} % if the first measured level needs no data (start='zero').",
-                    f"It is {by_start['first']:.0f} % if this level needs the smallest size (start='first')."]
+                    f"It is {by_start['first']:.0f} % if it takes the smallest measured size to reach this level (start='first')."]
         if f is average_symmetric_reduction:
-            more.append(f'This is the symmetric reduction; the relative reduction is minus infinity, '
-                        f'because {relative.reason}.')
+            why = f', because {relative.reason}' if relative.reason else ' for the other `start`'
+            more.append(f'This is the symmetric reduction; the relative reduction is minus infinity{why}.')
         elif relative.p_neg_inf:
             more.append(f'In {100*relative.p_neg_inf:.2g} % of the resamples the relative reduction is minus infinity.')
         return [f'It is not clear whether transfer saves data: {share}{end}.' if lo<=0<=hi else
@@ -230,9 +231,9 @@ class Comparison:
             lines.append('Without transfer, training never reaches the level at which transfer starts.')
         elif h.value:
             needed = f'n = {h.value:,.0f}{_interval(h.lo, h.hi, ",.0f")}'
-            lines.append(f'Without transfer, it takes {needed} to match the start of transfer.')
+            lines.append(f'Without transfer, it takes {needed} to reach the level at which transfer starts.')
         if missed.value:
-            lines.append('The best level of transfer is worse than the best level without it, by '
+            lines.append('The best level with transfer is worse than the best level without it, by '
                          f'{missed.value:.3g}{_interval(missed.lo, missed.hi)}.')
         for k,c in ('Without',self.base),('With',self.transfer):
             lines.append(f'{k} transfer: {c.name}{", "*bool(c.name)}{len(c.runs)} run{"s"*(len(c.runs)>1)}, '
@@ -260,7 +261,7 @@ def compare_curves(
     Transfer saves 72 % of the data.
     At the first size (n = 0), transfer is better by 0.15.
     At the last size (n = 60), transfer is better by 0.1.
-    Without transfer, it takes n = 10 to match the start of transfer.
+    Without transfer, it takes n = 10 to reach the level at which transfer starts.
     Without transfer: 1 run, n = 0 to 60.
     With transfer: 1 run, n = 0 to 60.
     There are no intervals, because one of the curves has a single run.

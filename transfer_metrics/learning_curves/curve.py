@@ -58,7 +58,7 @@ class Curve:
         if self.note: warnings.warn(self.note, stacklevel=2)
         if start=='zero' and self.n[0]>0:
             warnings.warn(f'nothing was measured below n = {self.n[0]:,.10g}: levels up to the first value count as '
-                          "reached with n = 0 (start='zero'); with start='first', with this size", stacklevel=2)
+                          "reached with n = 0 (start='zero'); pass start='first' to count them as reached with this size", stacklevel=2)
 
     def _measure(self, n, perf, run):
         "Set `n`, `runs`, `run_names` and `note` from the points of all runs"
@@ -260,7 +260,7 @@ def fit_asymptote(
 ) -> AsymptoteFit: # Limit, parameters, residual and convergence
     """Least squares fit of a law with a limit
 
-    Raises `ValueError` if there are fewer than three points, for the power law with `n` above 0.
+    Raises `ValueError` if there are fewer than three points; for the power law only those with `n` above 0 count.
 
     >>> fit = fit_asymptote(Curve([0, 1, 2, 3], [.1, .5, .7, .8]), model='exp')
     >>> round(fit.p_star, 6), round(fit.a, 6)

@@ -62,7 +62,7 @@ def effective_data_table(
     Within the base, the intervals are from resampled runs, if both curves have two or more; beyond it, they are from
     `samples_needed` for the mean level of transfer.
 
-    Raises `ValueError` as `effective_data` and, if a level is beyond the base, as `samples_needed`.
+    Raises `ValueError` in the same cases as `effective_data` and, if a level is beyond the base, in those of `samples_needed`.
 
     >>> base, transfer = Curve([0, 10, 20, 40], [.1, .4, .5, .6]), Curve([0, 10, 20, 40], [.3, .5, .6, .7])
     >>> effective_data_table(base, transfer, [10, 15]).multiplier.round(6).tolist()

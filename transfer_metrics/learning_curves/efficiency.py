@@ -21,11 +21,11 @@ def statistical_efficiency(
     p_star:float, # Level that both curves approach, in the unit of the curves
     last:int=3, # Number of points at the end of each curve that are used
 ) -> float: # How many times as many samples the base needs near `p_star`; above 1 transfer is better
-    """Limit of the speedup as the level approaches `p_star`, if both curves end as power laws with one exponent
+    """Limit of the speedup as the level approaches `p_star`, if both curves end as power laws with the same exponent
 
     After [Dietterich 2006](https://core.ac.uk/works/153926138).
 
-    Raises `ValueError` if a curve reaches `p_star`, or does not come nearer to it.
+    Raises `ValueError` if a curve reaches `p_star`, or the common slope does not approach it.
 
     >>> base = Curve([1, 4, 16], [0., .5, .75], start='first')
     >>> transfer = Curve([1, 4, 16], [.5, .75, .875], start='first')

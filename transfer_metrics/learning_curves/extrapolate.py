@@ -74,7 +74,7 @@ def average_law(
     return (w*laws).sum(0),(w*ends).sum(0)[:,0],np.sqrt(np.square(np.concatenate(rate, 1)).mean(1))
 
 def _band(n, loss, at, coverage, widening):
-    "Law with its band, shape `[3, m, t]`, and where it ends, for losses `[m, 1+r, k]`: means, then without each run"
+    "Law with its band, shape `[3, m, t]`, and its limit, for losses `[m, 1+r, k]`: the mean over all runs, then the means without each run"
     m,r = len(loss),loss.shape[1]-1
     value,end,error = (o.reshape(m, 1+r, *o.shape[1:]) for o in average_law(n, loss.reshape(-1, len(n)), at))
     h,span = np.log(at/n[-1]),np.log(n[-1]/n[0])
@@ -115,7 +115,7 @@ def _losses(curve, best):
 def _notes(c, n, loss):
     "What to know about each prediction of a curve"
     rising = log_line(n, loss[:,0])[1][:,0]==0
-    known = ['no interval, which needs five sizes']*(len(n)<5)
+    known = ['no interval: it needs at least five sizes']*(len(n)<5)
     known += ['one run, whose noise is estimated from the fit']*(loss.shape[1]==1)
     return ['; '.join(['no improvement over the last three sizes']*bool(o)+known) for o in rising]
 
@@ -126,11 +126,11 @@ def extrapolate(
     coverage:float=.9, # Nominal coverage of the intervals, from .5 to .95
     best:float|None=None, # Best possible performance; `None`: 1, or 0 if lower is better
 ) -> pd.DataFrame: # Columns `name, n, value, lo, hi, note`; `lo` and `hi` are NaN where no interval was checked
-    """The performance at larger training sizes, for the mean of as many runs as were measured
+    """The performance at larger training sizes, averaged over as many runs as were measured
 
     On 63 curves of new tasks, up to 16 times the largest size, intervals at 0.9 contained 94 % of the later points: more than
     99 % of accuracies and 94 % of the losses of linear models, but only 56 % of the losses of MLP probes. A frame of
-    `loss_data_curve` therefore gets intervals 2.25 times as wide; losses of MLPs in a `Curve` get too narrow ones.
+    `loss_data_curve` therefore gets intervals 2.25 times as wide; losses of MLPs passed as a `Curve` get intervals that are too narrow.
 
     Raises `ValueError` if there are fewer than three sizes above 0, a performance is not worse than `best`, or `n` is
     too small.
@@ -166,11 +166,11 @@ def samples_needed(
     tasks, intervals at 0.9 contained the true size in 94 % of cases. Most had no upper end (82 %); of the others 79 %
     contained it.
 
-    Raises `ValueError` as `extrapolate`, and if `performance` is not worse than `best`.
+    Raises `ValueError` in the same cases as `extrapolate`, and if `performance` is not worse than `best`.
 
     >>> curve = Curve([100, 200, 400, 800, 1600], .9-1/np.sqrt([100, 200, 400, 800, 1600]), start='first')
     >>> samples_needed(curve, .95).note.item()
-    'never within these laws, which end at 0.908; one run, whose noise is estimated from the fit'
+    'never according to the fitted laws, which level off at 0.908; one run, whose noise is estimated from the fit'
     """
     rows = []
     for name,c,n,y,top,sign,widening in _losses(curve, best):
@@ -186,7 +186,7 @@ def samples_needed(
             value,lo,hi = found[:,i]
             if np.isfinite(inside[i]): value,lo,hi,why = inside[i],np.nan,np.nan,'reached within the measured sizes'
             elif target<=end[i]:
-                why = f'never within these laws, which end at {top+sign*end[i]:.3g}'
+                why = f'never according to the fitted laws, which level off at {top+sign*end[i]:.3g}'
             elif np.isinf(value): why = f'more than {at[-1]:,.0f}'
             else: why = f'no upper end up to {farthest*n[-1]:,.0f}' if np.isinf(hi) else ''
             rows.append(dict(name=i if c.many else name, target=performance, value=value, lo=lo, hi=hi,
@@ -214,7 +214,7 @@ def plot_extrapolation(
 ) -> Any: # The axes
     """Plot measured curves, the average of the laws beyond them, and its band
 
-    Raises `ValueError` as `extrapolate`, and unless `n` or `level` is given.
+    Raises `ValueError` in the same cases as `extrapolate`, and if neither `n` nor `level` is given.
     """
     if n is None and level is None: raise ValueError('give `n` or `level`')
     ax,curves = axes(ax),[*_losses(curve, best)]

@@ -59,7 +59,7 @@ def asymptotic_advantage(
 
 @metric(unit='n', range=(0, math.inf), source=_dietterich, cost=_cost,
         question='How many samples does the base need to reach the first level of transfer?',
-        avoid='nothing was measured between n = 0 and this size; infinite if the base never gets there')
+        avoid='nothing was measured between n = 0 and the handicap, which is infinite if the base never reaches the level')
 def handicap(
     base:Curve, # Curve without transfer
     transfer:Curve, # Curve with transfer
@@ -97,7 +97,7 @@ def mean_performance(
 @metric(unit='share of the performance', range=(-math.inf, math.inf), cost=_cost,
         source='[Taylor & Stone 2009](https://jmlr.org/papers/v10/taylor09a.html)',
         question='How much better is transfer on average over the training sizes, as a share of the base?',
-        avoid='trainings of different length are compared, or the performance has no natural zero')
+        avoid='training runs of different lengths are compared, or the performance has no natural zero')
 def transfer_ratio(
     base:Curve, # Curve without transfer
     transfer:Curve, # Curve with transfer

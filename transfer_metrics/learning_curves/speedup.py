@@ -63,7 +63,7 @@ def _log_ratio(num, den):
     with np.errstate(divide='ignore'): return np.log(ratio(num, den))
 
 @metric(unit='log of a factor', range=(-math.inf, math.inf), source=f'{_dietterich}, averaged as a logarithm',
-        question='By what factor does transfer need fewer samples, in the geometric mean over the levels?',
+        question='How many times fewer samples does transfer need, as a geometric mean over the levels?',
         cost='milliseconds, once the curves are measured',
         avoid='levels that transfer reaches without training, or that only one curve reaches, are important')
 def mean_log_speedup(

@@ -53,7 +53,7 @@ def curve_points(
     *,
     n_points:int=10, # Number of sizes; fewer if rounding makes some equal
     sampling_type:str='log', # `'log'` (geometric) or `'linear'` (arithmetic), from 1 to $N$
-    points:ArrayLike|None=None, # Training sizes instead, from 1 to $N$
+    points:ArrayLike|None=None, # Training sizes, from 1 to $N$, instead of `n_points` and `sampling_type`
 ) -> np.ndarray: # Ascending integers
     "Training sizes to measure"
     one_of(sampling_type, 'sampling_type', ('log','linear'))
@@ -77,7 +77,7 @@ def fit_whitening(
     x:Tensor, # Training features, shape `[n, ...]`
     whiten:bool|str='global', # `True` or `'global'`: one mean and scale; `'feature'`: per feature
 ) -> Callable[[Tensor],Tensor]: # Whitened, `float32`, same shape; constant features become 0 with `'feature'`
-    "Estimate the linear map that gives features mean 0 and variance 1"
+    "Estimate the affine map that gives features mean 0 and variance 1"
     mean,scale = standard_scale(x.flatten(1) if whiten=='feature' else x.reshape(-1, 1))
     return lambda x: ((x.flatten(1).double()-mean)*scale).float().view(x.shape)
 
@@ -111,7 +111,7 @@ def _read(x, y, fns, name, batch_size, progress):
     return features,np.concatenate(labels)
 
 def _encoded(y, keep):
-    "Class codes in sorted order, and the number of classes; whole numbers stay as they are if `keep`"
+    "Class codes in sorted order (objects: in order of appearance), and the number of classes; non-negative integers stay if `keep`"
     codes,classes = as_labels(y, name='y')
     if len(classes)<2: raise ValueError(f'`y` must have at least two classes, got only {classes[0]}')
     rank = np.arange(len(classes)) if classes.dtype==object else classes.argsort().argsort()
@@ -126,7 +126,7 @@ def loss_data_curve(
     probe:Any='mlp', # `'mlp'`, `'linear'`, a function that makes modules, three functions, or a classifier; see `as_probe`
     *,
     hidden:Sequence[int]=(512,512), # Widths of the hidden layers of `'mlp'`
-    n_points:int=10, # Number of training sizes, from 1 to all
+    n_points:int=10, # Number of training sizes, which range from 1 to all samples
     sampling_type:str='log', # Spacing of the sizes: `'log'` or `'linear'`
     points:ArrayLike|None=None, # Training sizes instead
     n_seeds:int=5, # Networks per size: seeds `seed, seed+1, ...`
@@ -137,7 +137,7 @@ def loss_data_curve(
     val_frac:float=.1, # Share of the data to hold out, if there is no `val`
     whiten:bool|str|None=True, # `True` or `'global'`, `'feature'`, `None`; see `fit_whitening`
     device:Any=None, # Where to train; `None`: a GPU, if there is one
-    matmul:str='float32', # `'bfloat16'`: faster and coarser products, where the processor supports them
+    matmul:str='float32', # `'bfloat16'`: faster but less precise matrix products, where the processor supports them
     name:str='', # Name of the curve in the frame; a prefix if there are several representations
     store:str|Path|Rows|None=None, # File with the losses of finished networks; functions are recognised by their names
     resume:bool=True, # Use the losses in the file; `False`: train all again
@@ -146,8 +146,8 @@ def loss_data_curve(
 ) -> pd.DataFrame: # Columns `seed, samples, val_loss, name, error`, one row per network, loss in nats
     """Loss-data curves: validation loss of probes trained on more and more samples
 
-    [Whitney et al. 2020](https://arxiv.org/abs/2009.07368). All seeds share the validation samples. A failed network has a
-    NaN and an `error`.
+    [Whitney et al. 2020](https://arxiv.org/abs/2009.07368). All seeds share the validation samples. A failed network has the
+    loss NaN and an `error`.
 
     Raises `ValueError` if features are not finite, there are fewer than two classes, or nothing can be held out. Warns about
     training subsets that lack classes.
@@ -254,7 +254,7 @@ class LossDataEstimator:
         return means['mean'].to_dict()
 
     def compute_curve(self,
-        n_points:int=10, # Number of training sizes, from 1 to all
+        n_points:int=10, # Number of training sizes, which range from 1 to all samples
         sampling_type:str='log', # Spacing: `'log'` or `'linear'`
         points:ArrayLike|None=None, # Training sizes instead
     ) -> pd.DataFrame: # All results so far: columns `seed, samples, val_loss, name`, loss in nats
@@ -270,7 +270,7 @@ class LossDataEstimator:
         epsilon:float, # Tolerated loss, in nats
         precision:float, # Largest gap between lower and upper bound, at least 1
         parallelism:int=10, # Sizes per round
-    ) -> int|None: # Upper bound of the sample complexity; `None` if all the data do not suffice
+    ) -> int|None: # Upper bound of the sample complexity; `None` if even all training data are too few
         "Narrow down the sample complexity by grid search"
         options = dict(precision=precision, n_max=self.max_train_size, parallelism=parallelism)
         known = self.results.groupby('samples').val_loss.mean().to_dict()
@@ -284,7 +284,7 @@ def trained_longer(
     train_steps:int=4000, # Its number of steps
     **options:Any, # Its other options
 ) -> pd.DataFrame: # Columns `name, samples, train_steps, val_loss, longer`, one row per representation
-    """Whether probes have finished learning: the loss of the largest size and first seed, and the loss after twice as many steps
+    """Whether probes have finished learning: the loss at the largest size with the first seed, and after twice as many steps
 
     >>> from sklearn.dummy import DummyClassifier
     >>> data = [[0.]]*20, ['yes']*15+['no']*5

@@ -72,10 +72,10 @@ def v_information(
     curve:pd.DataFrame, # Loss-data curve of one representation, columns `seed, samples, val_loss`, loss in nats
     labels:ArrayLike, # Labels that the loss was measured on, shape `[n]`
     *,
-    train_labels:ArrayLike|None=None, # Labels that the null probe learns from, of the training part; `None`: `labels`
+    train_labels:ArrayLike|None=None, # Labels of the training part, from which the null probe learns; `None`: `labels`
     n:float|None=None, # Training size, rounded up to a measured one; `None`: the largest
     unit:str='nats', # `'nats'` or `'bits'`
-) -> float: # At most the loss of the null probe, higher is better; infinite if that is
+) -> float: # At most the loss of the null probe, higher is better; infinite if that loss is infinite
     """V-information: the loss of the null probe minus the loss of the probes of `curve`
 
     From [Xu et al. 2020](https://arxiv.org/abs/2002.10689).

@@ -26,7 +26,7 @@ def loss_between(
     curve:LossCurve, # Measured losses
     i:np.ndarray, # Sizes, not above the largest measured one
 ) -> np.ndarray: # Losses, same shape as `i`
-    "Loss at sizes that were not measured: log L is linear in log n, or L is on segments with a loss of 0"
+    "Loss at sizes that were not measured: log L is linear in log n, except next to a loss of 0, where L itself is linear in log n"
     n,L = curve
     t,at = (np.log(i),np.log(n)),np.searchsorted(n, i)
     with np.errstate(divide='ignore', invalid='ignore'): power = np.exp(np.interp(*t, np.log(L)))
@@ -83,7 +83,7 @@ def sdl(
     n_classes:int|None=None, # Number of classes; needed for `edge='left'`
     unit:str='nats', # Of the result: `'nats'` or `'bits'`
 ) -> float: # In $[0, \infty)$, lower is better; a lower bound while the loss at `n` is above `epsilon`
-    """Surplus description length: what learning to a loss of `epsilon` costs
+    """Surplus description length: the cost of learning until the loss is down to `epsilon`
 
     From [Whitney et al. 2020](https://arxiv.org/abs/2009.07368).
 

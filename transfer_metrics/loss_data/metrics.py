@@ -117,7 +117,7 @@ def metrics_table(
     metrics_df:pd.DataFrame, # Returned by `compute_metrics`
     *,
     decimals:int=2, # Digits after the point; sizes have none
-) -> pd.DataFrame: # Texts: metrics in rows, columns (Name, n), by n and then in the order of names
+) -> pd.DataFrame: # Strings: metrics in rows; columns (Name, n), sorted by n, with names in their original order
     """Metrics in the layout of [reprieve](https://github.com/willwhitney/reprieve); `>` marks a lower bound
 
     Raises `ValueError` if `metrics_df` lacks a column that the table needs.

@@ -21,7 +21,7 @@ def pointwise_v_information(
     labels:ArrayLike, # One label per sample, any hashable values, at least two of each, shape `[n]`
     *,
     n_folds:int=5, # Each sample is predicted by a probe trained on the other folds
-    C:float=1., # Weight of the data against the penalty, as in scikit-learn; for two classes half of its `C`
+    C:float=1., # Weight of the data against the penalty, as in scikit-learn, whose `C` is twice as large for two classes
     unit:str='nats', # `'nats'` or `'bits'`
     seed:int=0, # Of the folds
 ) -> ArrayLike: # One number per sample, in the type of `features`, shape `[n]`; the lowest are the hardest

@@ -65,7 +65,7 @@ def algorithm(
     n_classes:int, # Number of classes
     like:Tensor, # Device and precision
 ) -> tuple[Callable,Callable,Callable]: # `init_fn(seed)`, `train_step_fn(state, batch)`, `eval_fn(state, batch)`
-    "Training of a module by Adam as three functions on NumPy batches"
+    "Training of a module with Adam, as three functions of NumPy batches"
     def init_fn(seed):
         model = probe.make(tuple(x_shape), n_classes, seed).to(like)
         return model,torch.optim.Adam(model.parameters(), lr=probe.lr)
@@ -101,7 +101,7 @@ def seeded(
     seed:int, # Of the global generators of NumPy and torch
 ) -> Iterator[None]:
     "Seed the global generators, and restore them afterwards"
-    state = np.random.get_state() # noqa: NPY002 (estimators of others draw from it)
+    state = np.random.get_state() # noqa: NPY002 (third-party estimators draw from it)
     with torch.random.fork_rng(range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []):
         np.random.seed(seed%2**32) # noqa: NPY002
         torch.manual_seed(seed)
@@ -162,9 +162,9 @@ def _fitted_loss(estimator, job, x, y, xv, yv, n_classes):
 # %% ../../nbs/loss_data/02_probes.ipynb #1026250a
 def batches(
     rows:Tensor, # Positions in the training data, shape `[n]`
-    seed:int, # Of the orders, together with n
+    seed:int, # Seed of the orders, together with n
     batch_size:int, # Rows per batch
-) -> Iterator[Tensor]: # Without end, shape `[min(n, batch_size)]`
+) -> Iterator[Tensor]: # Infinite; each batch has the shape `[min(n, batch_size)]`
     "Positions of batches; each epoch is in a new order, and no batch is short"
     n,rows = len(rows),rows.cpu()
     s, = np.random.SeedSequence([seed,n]).generate_state(1)

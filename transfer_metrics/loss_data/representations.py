@@ -183,7 +183,7 @@ def build_repr(
         x = (MNIST(root, train=True, download=True).data.float()/255-.1307)/.3081
     t = as_matrix(_rows(x), 'x').to(device)
     lo,hi = map(float, t.aminmax())
-    if lo==hi: raise ValueError(f'`x` must hold different numbers to learn from, all are {lo:g}')
+    if lo==hi: raise ValueError(f'`x` must hold different numbers to learn from, but all are {lo:g}')
     g,noise = (torch.Generator().manual_seed(seed) for _ in range(2))
     vae = VAE(t.shape[1], whole(latent_dim, 'latent_dim', 1), g, hidden=tuple(hidden), lo=lo, hi=hi).to(t)
     def loss(rows):

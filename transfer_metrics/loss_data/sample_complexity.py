@@ -29,7 +29,7 @@ class Bracket(NamedTuple):
     "Where a curve falls to a loss"
     lower: float # last measured n before the curve reaches the loss; 0 if there is none
     upper: float # first measured n where it has reached the loss; inf if there is none
-    crossing: float # where the curve between them, straight in log n and log L, has that loss; inf if nowhere
+    crossing: float # where interpolation between them, linear in log n and log L, has that loss; inf if nowhere
 
 def esc_bracket(
     curve:pd.DataFrame, # Loss-data curve of one representation, columns `seed, samples, val_loss`, loss in nats

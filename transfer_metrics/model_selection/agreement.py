@@ -26,14 +26,14 @@ def _accuracies(scores, accuracy):
         raise ValueError(f'`accuracy` must be {{model: accuracy}} or a Series, got {type(accuracy).__name__}')
     if isinstance(accuracy, pd.Series) and not accuracy.index.is_unique:
         twice = accuracy.index[accuracy.index.duplicated()][0]
-        raise ValueError(f'`accuracy` must name each model once, got several of {twice!r}')
+        raise ValueError(f'`accuracy` must name each model once, got several for {twice!r}')
     reached,scored = pd.Series(dict(accuracy), dtype=float),set(scores.model)
     unknown,without = sorted(map(str, set(reached.index)-scored)),sorted(map(str, scored-set(reached.index)))
     if unknown and without:
         warnings.warn(f'`accuracy` has models without scores ({", ".join(unknown[:3])}), and others have no accuracy '
                       f'({", ".join(without[:3])}); are names spelt differently?', stacklevel=3)
     if reached.max()>1.5 and ((reached>0) & (reached<=1)).any():
-        warnings.warn(f'`accuracy` is from {reached.min():g} to {reached.max():g}; are fractions among percentages?',
+        warnings.warn(f'`accuracy` ranges from {reached.min():g} to {reached.max():g}; are fractions and percentages mixed?',
                       stacklevel=3)
     return reached
 

@@ -1,4 +1,4 @@
-"""Do the scores in public tables select better than the size of the models?
+"""Do the scores in public tables pick better models than model size does?
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/benchmarks.html.md"""
 
@@ -80,7 +80,7 @@ def _own(source):
         return _wide(pd.DataFrame(rows).astype(dict(value=float)))
     numbers = frame.set_index(['model','data']).select_dtypes('number').filter(regex='^(?!Unnamed)')
     for twice in numbers.index[numbers.index.duplicated()]:
-        raise ValueError(f'`table` must have one row per model and data set, got several of {twice}')
+        raise ValueError(f'`table` must have one row per model and data set, got several for {twice}')
     return {k: v.unstack('data') for k,v in numbers.items()}
 
 def benchmark(
@@ -90,7 +90,7 @@ def benchmark(
     """A benchmark of scores
 
     A DataFrame or CSV file has the columns `model`, `target` and `accuracy`, `parameters` and `source_accuracy` if they
-    are known, and one column per score, where higher is better. Records of TE-Bench (.csv, .json, or a folder of .json)
+    are known, and one column per score, where higher is better. Records of TE-Bench (.csv, or a folder of .json)
     have `target_data`, `model_name`, `score_name` and `score_elements_list`; their accuracies are in another file.
 
     Raises `ValueError` for an unknown name, a missing column, or two rows of one model and data set.
@@ -159,7 +159,7 @@ def _sub_hubs(bench, equal_size, leave_out, seed):
     if equal_size:
         pairs = np.c_[np.triu_indices(m, 1)]
         pairs = pairs[np.ptp(np.log(size[pairs]), 1)<=np.log(1.5)]
-        if not len(pairs): raise ValueError('`table` must have the parameters of models of equal size for `equal_size`')
+        if not len(pairs): raise ValueError('`equal_size` needs two models whose numbers of parameters in `table` differ by at most a factor of 1.5')
         hubs['equal size'] = some[pairs].sum(1)
     if whole(leave_out, 'leave_out', 0, m-2):
         out = np.random.default_rng(seed).random((1000,m)).argsort(1)
@@ -215,7 +215,7 @@ def judge(
         return bench.name,hub,name,kind,statistic,data.value,data.lo,data.hi,*ends,data.n,int(models.sum())
     hubs = _sub_hubs(bench, equal_size, leave_out, seed)
     return pd.DataFrame([row(*hub, *o) for hub,*o in product(hubs.items(), [*statistics], tables)
-                         if (hub[0],o[0])!=('equal size','fidelity')], columns=_columns) # not defined by two models
+                         if (hub[0],o[0])!=('equal size','fidelity')], columns=_columns) # not defined for two models
 
 def against_static(
     table:Any, # As in `benchmark`
@@ -235,7 +235,7 @@ def against_static(
     bench = benchmark(table)
     if not bench.scores: raise ValueError('`table` must have scores, got none')
     each = per_data_set(bench, statistic).reindex(bench.scores)
-    best = each.mean(axis=1)[each.count(axis=1)==each.count(axis=1).max()].idxmax() # of those known on most data sets
+    best = each.mean(axis=1)[each.count(axis=1)==each.count(axis=1).max()].idxmax() # of the scores known on the largest number of data sets
     run = dict(statistics=[statistic], coverage=1-(1-coverage)/len(bench.scores), **options)
     pairs = {k: replace(bench, scores={best: bench.scores[best]}, baselines={k: v}) for k,v in bench.baselines.items()}
     d = pd.concat([judge(pairs[k], against=k, **run)[:1].assign(against=k) for k in static if k in pairs],

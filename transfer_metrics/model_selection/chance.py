@@ -1,4 +1,4 @@
-"""Compare a score with the same score for permuted labels: mean by chance, p-value, and difference
+"""Compare a score with the same score for permuted labels: its level by chance, the p-value, and the difference
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/chance.html.md"""
 

@@ -18,13 +18,13 @@ def select_features(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable values, shape `[n]`
     *,
-    k:int|None=None, # Number of features to choose; `None`: until all others are copies
-    tol:float=1e-9, # A feature is a copy, and not chosen, if its residual has less than this share of its variance
+    k:int|None=None, # Number of features to choose; `None`: until all others are redundant
+    tol:float=1e-9, # A feature is redundant, and not chosen, if its residual has less than this share of its variance
 ) -> pd.DataFrame: # In order of choice: `feature`, its `gain`, and `h_score` of all chosen so far
     """Forward selection of features by their H-score
 
     The score is that of [Bao et al. 2019](https://doi.org/10.1109/ICIP.2019.8803726). Fewer than `k` features are
-    chosen if the others are copies.
+    chosen if the others are redundant.
 
     Raises `ValueError` if a feature is not finite, the lengths differ, or `k` is not between 1 and d.
 

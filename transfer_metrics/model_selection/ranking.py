@@ -1,4 +1,4 @@
-"""Rank models by held-out accuracy, and show the other scores and the probability that each is the best
+"""Rank models by held-out accuracy, with their other scores and the probability that each model is the best
 
 Docs: https://transfer-metrics.github.io/transfer-metrics/model_selection/ranking.html.md"""
 
@@ -26,10 +26,10 @@ def score_table(
     columns(scores, ('model','metric','value'), 'scores')
     for k in {'data','task'}&set(scores):
         if scores[k].nunique()>1:
-            raise ValueError(f'`scores` must be of one {k}, got {scores[k].nunique()}; '
+            raise ValueError(f'`scores` must have a single value in the column {k}, got {scores[k].nunique()}; '
                              f'choose rows: scores[scores.{k}=={scores[k].iloc[0]!r}]')
     for row in scores[scores.duplicated(['model','metric'])].itertuples():
-        raise ValueError('`scores` must have one row per model and metric, got several of '
+        raise ValueError('`scores` must have one row per model and metric, got several for '
                          f'{row.model!r} and {row.metric!r}')
     try: scores = scores.astype(dict(value=float))
     except (TypeError,ValueError) as e: raise ValueError(f'`scores.value` must be numbers: {e}') from None
@@ -56,7 +56,7 @@ def metric_ranks(
     "Ranks of models by each metric"
     wide = score_table(scores)
     signs = [direction(k) for k in wide]
-    return (wide.map(lambda v: float(f'{v:.7g}'))*signs).rank(ascending=False) # digits after the seventh are rounding
+    return (wide.map(lambda v: float(f'{v:.7g}'))*signs).rank(ascending=False) # digits after the seventh are rounding errors
 
 def _warned(scores):
     "Rows with a warning"
@@ -160,7 +160,7 @@ def summary(
     warned = warned[~warned.warning.str.contains('too few to compare')] # reported above
     for metric,rows in warned.groupby('metric', sort=False):
         whose = '' if len(rows)==len(table) else f' for {_join([*rows.model])}'
-        ignored = '' if metric==table.attrs['decided_by'] else ' and does not count'
+        ignored = '' if metric==table.attrs['decided_by'] else ' and is ignored'
         put(f'{metric} has a warning{whose}{ignored}: {rows.warning.iloc[0]}.')
     lines += _failures(scores)
     if len(lines)>24: lines = [*lines[:23],f'... and {len(lines)-23} more warnings and errors, see the scores.']

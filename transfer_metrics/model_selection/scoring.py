@@ -42,7 +42,7 @@ def applicable() -> dict[str,Metric]: # By name
     return {k: m for k,m in registry('transferability').items() if {*m.args}<=_of_outputs}
 
 def default_metrics() -> dict[str,Any]: # By name, as `resolve_all` takes them
-    "The metrics of a ranking: the linear probe, the nearest neighbours, and four scores, the H-score with shrinkage"
+    "The metrics of a ranking: the linear probe, the nearest neighbours, and four scores (the H-score with shrinkage)"
     names = 'linear_probe','knn','leep','nce','logme'
     return dict(zip(names, names, strict=True), h_score=partial(h_score, shrinkage='ledoit_wolf'))
 
@@ -66,7 +66,7 @@ def _labelled(out, data):
     alone = np.ndim(data)<3 if hasattr(data, '__array__') else isinstance(data, (list,tuple)) and np.ndim(data[0])==0
     labels = Outputs(labels=data).labels if alone else labels_of(data)
     if out.labels is not None and not np.array_equal(out.labels, labels):
-        raise ValueError('`data` must have the labels of these outputs, it has others')
+        raise ValueError('`data` must have the same labels as these outputs, but its labels differ')
     return Outputs(out.features, out.logits, out.probs, labels, out.name, out.taken, out.source)
 
 def _given(models, data):
@@ -137,7 +137,7 @@ def all_outputs(
     return found
 
 # %% ../../nbs/model_selection/01_scoring.ipynb #94e9f70d
-_recording = Lock() # recorded warnings are those of all threads
+_recording = Lock() # `catch_warnings` records the warnings of all threads: one score at a time
 
 def _moments(out):
     x = as_matrix(out.features)

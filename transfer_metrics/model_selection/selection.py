@@ -68,7 +68,7 @@ def select_model(
     found = pd.DataFrame(dict(score=table[metric], place=metric_ranks(scores)[metric])).dropna()
     if len(found)<2: raise ValueError(f'`scores` must have at least two models with {metric}, got {len(found)}')
     if without := [str(k) for k in table.index if k not in found.index]:
-        warnings.warn(f'no {metric} of {", ".join(without)}: the probabilities are for the others', stacklevel=2)
+        warnings.warn(f'no {metric} for {", ".join(without)}: the probabilities are for the other models', stacklevel=2)
     for k in found.index:
         if cost is not None and k not in cost: raise ValueError(f'`cost` must name every model, {k!r} is missing')
     found['cost'] = [1. if cost is None else number(cost[k], f'cost[{k!r}]', 0) for k in found.index]
@@ -83,7 +83,7 @@ def select_model(
     ends = [spearman]
     if isinstance(spearman, Estimate): ends = [spearman.value,*(o for o in (spearman.lo,spearman.hi) if o==o)]
     def among(r):
-        own = pd.Series(np.diff(best_among(len(found), r), prepend=0)) # of equal scores each has the mean
+        own = pd.Series(np.diff(best_among(len(found), r), prepend=0)) # models with equal scores share the mean of their probabilities
         return (own.groupby(found.place).transform('mean')*counted).cumsum().clip(upper=1)
     each = [among(r) for r in ends]
     found['among'] = each[0]

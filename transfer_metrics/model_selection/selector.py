@@ -38,7 +38,7 @@ def _embeddings(X):
     return {k: np.stack([*v]) for k,v in X.items()} if by_model else None
 
 def _samples(X, y=None):
-    "Samples as data of a model; `Images` if they are paths of images"
+    "Samples in the form that `score_models` takes; `Images` if they are paths of images"
     first = X.iloc[0] if hasattr(X, 'iloc') else X[0]
     in_files = isinstance(first, (str,Path)) and Path(first).suffix.lower() in image_endings
     return Images([Path(o) for o in X], y) if in_files else (X,y)
@@ -48,7 +48,7 @@ class ModelSelector(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     `X` holds texts, paths of images, images, or an array of images for `models`; without `models` it is a dictionary
     or a DataFrame with the embeddings of each model, or one matrix of features. After `fit`, `best_` is the name of the
-    best model, `table_` has one row per model (see `rank`), `summary_` is a text, and `scores_` has all scores.
+    best model, `table_` has one row per model (see `rank`), `summary_` is the summary as a string, and `scores_` has all scores.
 
     Raises `ValueError` in `fit` if no model works, or there are fewer than two classes.
 

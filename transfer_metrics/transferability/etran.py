@@ -19,7 +19,7 @@ _source = '[Gholami et al. 2023](https://arxiv.org/abs/2308.02027)'
 
 @metric(unit='1', range=(0, 1), source=_source, cost='one pass over the features, and the eigenvalues of one matrix',
         question='What probability does a linear discriminant analysis give the true classes of its own samples?',
-        avoid='there are not several times as many samples as features, or the features of the models differ in scale')
+        avoid='there are few samples for the number of features, or the features of the models differ in scale')
 def lda(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable values, at least two classes, shape `[n]`
@@ -52,7 +52,7 @@ def lda(
 
 # %% ../../nbs/transferability/19_etran.ipynb #c8cc99a3
 @metric(unit='nats', source=_source, cost='one pass over the features',
-        question='How large are the features of the samples where they are smallest? No labels are needed.',
+        question='How large are the features of the samples with the smallest features? No labels are needed.',
         avoid='the models differ in width or in the scale of their features')
 def energy(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`

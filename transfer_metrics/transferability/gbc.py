@@ -71,7 +71,7 @@ def _overlaps(features, labels, covariance, floor) -> tuple[Tensor,list]:
     (n,d),counts = x.shape,y.bincount()
     c = len(counts)
     parameters = {'spherical': 1, 'diagonal': 2, 'full': (d+3)/2}[covariance]*d/4
-    warn_few_samples(n/c, parameters, 'effective parameters, per class', 'use fewer features, such as components')
+    warn_few_samples(n/c, parameters, 'effective parameters, per class', 'use fewer features, such as principal components')
     of_classes = [_gaussian(x[rows], full) for rows in y.argsort(stable=True).split(counts.tolist())]
     means,C = (torch.stack(o) for o in zip(*of_classes, strict=True))
     if full:

@@ -16,7 +16,7 @@ from .otce import correspondence
 # %% ../../nbs/transferability/15_jc_nce.ipynb #487af8d5
 @metric(unit='nats', range=(-math.inf, 0), source='[Tan et al. 2021](https://arxiv.org/abs/2106.10479)',
     question='Do source labels predict target labels if whole classes are matched as well?',
-    cost='as OTCE, and a small optimal transport for each pair of classes',
+    cost='the same as OTCE, plus a small optimal transport problem for each pair of classes',
     avoid='the classes overlap, which this score hides')
 def jc_nce(
     source_features:ArrayLike, # Features of labelled source samples, from the same model, shape `[n_s, d]`

@@ -17,7 +17,7 @@ from ..registry import ScoreWarning, metric
 
 # %% ../../nbs/transferability/16_knn.ipynb #6268292e
 def baseline_accuracy(
-    correct:np.ndarray, # Whether each prediction is correct, or the probability of it, shape `[n]`
+    correct:np.ndarray, # Whether each prediction is correct, or the probability that it is, shape `[n]`
     labels:ArrayLike, # Labels of the samples, shape `[n]`
 ) -> float: # Mean of `correct`
     "Accuracy of a baseline; warns if it hardly exceeds the share of the largest class"
@@ -26,7 +26,7 @@ def baseline_accuracy(
     share = int(counts.max())/n
     error = (share*(1-share)/n)**.5
     if len(counts)>1 and value<=min(share+2*error, (1+share)/2):
-        warnings.warn(f'the accuracy of {100*value:.0f} % is about the share of the largest class, {100*share:.0f} % of '
+        warnings.warn(f'the accuracy of {100*value:.0f} % is not clearly above the share of the largest class, {100*share:.0f} % of '
                       f'{n} samples: these features hardly separate the classes', ScoreWarning, stacklevel=3)
     return value
 
@@ -65,7 +65,7 @@ def knn(
     From [Fix and Hodges 1951](https://doi.org/10.2307/1403797). Warns if the accuracy hardly exceeds the share
     of the largest class.
 
-    Raises `ValueError` if a feature is not finite, a label is missing, the lengths differ, or there is one sample.
+    Raises `ValueError` if a feature is not finite, a label is missing, the lengths differ, or there is only one sample.
 
     >>> features, labels = [[0], [1], [2], [7], [9], [10]], ['cat', 'cat', 'cat', 'dog', 'dog', 'dog']
     >>> knn(features, labels, k=1)

@@ -37,7 +37,7 @@ def from_moments(
 # %% ../../nbs/transferability/08_lfc.ipynb #4cdc6bc9
 @metric(unit='1', range=(-1, 1), source='[Deshpande et al. 2021](https://arxiv.org/abs/2102.00084)',
         from_moments=from_moments,
-        question='Are the pairs of samples with similar features the pairs of the same class?',
+        question='Do samples with similar features belong to the same class?',
         cost='one pass over the features, and one d × d matrix',
         avoid='a direction with a large variance has nothing to do with the classes: it hides the others')
 def lfc(

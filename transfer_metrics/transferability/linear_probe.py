@@ -57,11 +57,11 @@ def linear_probe(
     *,
     cv:int=5, # Number of folds
     head:str='ridge', # 'ridge': ridge regression of class indicators; 'logistic': the head of `retrain_head`
-    seed:int=0, # Of the random assignment of the samples of each class to the folds
+    seed:int=0, # Seed of the random assignment of the samples of each class to folds
 ) -> float: # Accuracy in [0, 1]; higher is better
     """Cross-validated accuracy of a linear head
 
-    From [Alain and Bengio 2016](https://arxiv.org/abs/1610.01644). Warns if the accuracy is about the share of the largest class.
+    From [Alain and Bengio 2016](https://arxiv.org/abs/1610.01644). Warns if the accuracy is not clearly above the share of the largest class.
 
     Raises `ValueError` if a feature is not finite, a label is missing, the lengths differ, or there is one sample.
 

@@ -49,7 +49,7 @@ def ncti_terms(
 _facts = dict(source='[Wang et al. 2023](https://openaccess.thecvf.com/content/ICCV2023/html/Wang_How_Far_Pre-trained_'
                      'Models_Are_from_Neural_Collapse_on_the_ICCV_2023_paper.html)',
               cost='64 principal components, and the singular values of the probabilities of each class',
-              avoid='there are not several hundred samples, or the features of the models differ in scale')
+              avoid='there are fewer than a few hundred samples, or the features of the models differ in scale')
 
 @metric(unit='1', range=(0, math.inf), question='How large is the space that the classes fill after a discriminant '
         'analysis?', **_facts)

@@ -30,7 +30,7 @@ def _responsibilities(rows, log_weights):
     Returns the sums over the rows of each class, and the sum of $\log(s\cdot w)$ over all rows.
     """
     top = log_weights.amax(1, keepdim=True)
-    w = (log_weights-top).clamp(min=-700).exp() # smaller weights would be slow
+    w = (log_weights-top).clamp(min=-700).exp() # avoids subnormal numbers, which are slow
     likelihood = [s@v for s,v in zip(rows, w, strict=True)]
     sums = w*torch.stack([s.T@o.reciprocal() for s,o in zip(rows, likelihood, strict=True)])
     return sums,sum(o.log().sum()+len(o)*t for o,t in zip(likelihood, top[:,0], strict=True))
@@ -102,7 +102,7 @@ def pactran_dirichlet(
 @metric(unit='nats', range=(-math.inf, 0), source='[Ding et al. 2022](https://arxiv.org/abs/2203.05126)',
     question='How well will a non-negative head on these features do on new samples?',
     cost='tens to thousands of passes over the features',
-    avoid='the zero of the features has no meaning, or the models have very different numbers of features')
+    avoid='zero is not a meaningful value of the features, or the models have very different numbers of features')
 def pactran_gamma(
     features:ArrayLike, # Features of the target samples, or their probabilities, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable values, shape `[n]`

@@ -63,5 +63,5 @@ def parc(
     ranks = (np.searchsorted(far, same, 'left')+np.searchsorted(far, same, 'right')+1.).sum()/2
     ties = np.diff(np.flatnonzero(np.r_[True,far[1:]!=far[:-1],True])).astype(float)
     if len(ties)==1:
-        raise ValueError(f'`features` must differ in pattern, got all pairs of samples equally far apart (n={n}, d={d})')
+        raise ValueError(f'`features` must have more than one distance between samples, got all pairs equally far apart (n={n}, d={d})')
     return float(100*(k*(M+1)/2-ranks)/np.sqrt(k*(M-k)*(M*M-(ties**3).sum()/M)/12))

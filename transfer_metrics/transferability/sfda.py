@@ -52,7 +52,7 @@ def _true_probs(parts, weights, intercepts, soften=False):
 @metric(unit='1', range=(0, 1), source='[Shao et al. 2022](https://arxiv.org/abs/2207.03036)',
         question='How sure is a linear classifier of the true classes on a task made harder?',
         cost='two fits with three passes over the features each',
-        avoid='there are not several times as many samples as features, or the features of the models differ in scale')
+        avoid='there are few samples for the number of features, or the features of the models differ in scale')
 def sfda(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable values, at least two classes, shape `[n]`

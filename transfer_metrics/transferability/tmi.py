@@ -23,7 +23,7 @@ def tmi(
     features:ArrayLike, # Features of the target samples, shape `[n, d]`
     labels:ArrayLike, # Target labels, any hashable values, shape `[n]`
     *,
-    k:int=3, # Which neighbour; the last one in smaller classes
+    k:int=3, # Which nearest neighbour to use; in classes with too few samples, the farthest
     floor:float=1., # Smaller distances are raised to this value
 ) -> float: # Entropy of the features, given the class; higher is better
     """Transferability Measurement with Intra-class feature variance, Xu and Kang 2023

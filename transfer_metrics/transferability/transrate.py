@@ -24,7 +24,7 @@ def _rate(gram, n, eps):
 # %% ../../nbs/transferability/07_transrate.ipynb #7075bef1
 @metric(unit='nats per sample', range=(-math.inf, math.inf),
         source='[Huang et al. 2022](https://arxiv.org/abs/2106.09362)',
-        question='How many nats does it save to know the class when the features are sent with a small error?',
+        question='How many nats does knowing the class save when the features are sent with a small error?',
         cost='the eigenvalues of one matrix for all samples, and of one per class',
         avoid='there are fewer samples per class than features, or the models differ in width or scale')
 def transrate(
