@@ -60,7 +60,7 @@ class Outputs:
             self.probs = z.softmax(1, torch.promote_types(z.dtype, torch.float32)).numpy()
         sizes = {k: len(v) if v.ndim else None for k,v in self.arrays().items()}
         if len({*sizes.values()})!=1 or None in sizes.values():
-            raise ValueError(f'arrays must have one row per sample, got {f"{sizes} rows" if sizes else "no arrays"}')
+            raise ValueError(f'arrays must have one row per sample, got {sizes or "no arrays"}')
 
     def arrays(self) -> dict[str,Any]: # Those of `features`, `logits`, `probs`, `labels` that exist
         "Arrays by name"

@@ -82,7 +82,7 @@ class Rows:
         for line in lines:
             try: found |= {o['key']: o['row'] for o in [json.loads(line)]}
             except (ValueError,KeyError,TypeError): continue # incomplete line of a killed process
-        if not found and (len(lines)>1 or lines and not b'{"key":'.startswith(lines[0][:7])):
+        if not found and not b'{"key":'.startswith(b''.join(lines)[:7]):
             raise ValueError(f'the store {self.path} must be a file of results, got {lines[0][:60]!r}; choose '
                              f'another path')
         if resume: self._rows = found

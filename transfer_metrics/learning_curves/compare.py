@@ -168,8 +168,7 @@ def _warning(base, transfer):
     "What is probably wrong with the input"
     ends = ' and '.join(f'{c.perf[0]:.3g} to {c.perf[-1]:.3g}' for c in (base,transfer))
     if all((s.q[:,-1:]<s.p0).all() for s in Sides(base=base, transfer=transfer)):
-        better,other = ('lower','min') if base.direction=='max' else ('higher','max')
-        return f'both curves get worse with more data, {ends}; if {better} is better, use direction={other!r}'
+        return f'both curves get worse with more data, {ends}; check `direction`, which is {base.direction!r}'
     low,high = sorted(c.perf.max() for c in (base,transfer))
     if base.direction=='max' and min(base.perf.min(), transfer.perf.min())>=0 and low<=1 and 2<high<=100:
         return f'one curve seems to be in fractions and the other in percent, {ends}'
