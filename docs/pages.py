@@ -55,7 +55,7 @@ top = {k: f'{lib.__name__}{where}' for k,where in lib._names.items() if where!='
 page_for = {k: '/'.join(module.split('.')[1:]) for k,module in top.items()}   # a module is a page
 
 # Markdown
-code_re = re.compile(r'```.*?```|\$\$.*?\$\$|(?<!`)`([^`\n]+)`(?!`)|\]\((?![\w+.-]+:|#)([^)#\s]+)(#[^)\s]*)?\)', re.S)
+code_re = re.compile(r'```.*?```|\$\$.*?\$\$|(?<=\[)[^][\n]*`[^][\n]*(?=\]\()|(?<!`)`([^`\n]+)`(?!`)|\]\((?![\w+.-]+:|#)([^)#\s]+)(#[^)\s]*)?\)', re.S)
 
 def markdown(text, nb=home):
     "Relative links lead to pages or to GitHub, public names in backticks to their documentation"

@@ -16,6 +16,7 @@ seen = '''const all = (s, f) => [...document.querySelectorAll(s)].map(f)
 for (const o of document.querySelectorAll('details')) o.open = true
 return {links: all('a[href]', a => a.href), ids: all('[id]', o => o.id), title: document.title,
         broken: all('img', i => i).filter(i => !i.naturalWidth).map(i => i.src),
+        raw: all('article p, article li, article td', o => o.innerText).filter(t => /\\]\\(\\S*ipynb/.test(t)),
         wide: document.documentElement.scrollWidth>document.documentElement.clientWidth}'''
 
 @pytest.fixture(scope='module')
@@ -42,7 +43,7 @@ def test_pages(browser):
         assert browser.execute_script('return document.documentElement.scrollWidth')<=390, f'{page} is wider than a phone'
         browser.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
     for page,o in found.items():
-        assert not o['broken'] and not o['wide'], page
+        assert not o['broken'] and not o['raw'] and not o['wide'], page
         for link in o['links']:
             address,anchor = urldefrag(link)
             if not address.startswith(site): continue
