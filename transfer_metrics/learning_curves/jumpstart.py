@@ -106,7 +106,7 @@ def transfer_ratio(
 
     From [Taylor & Stone 2009](https://jmlr.org/papers/v10/taylor09a.html).
 
-    Raises `ValueError` if the curves have no `n` in common.
+    Raises `ValueError` if the curves have no `n` in common, or differ in `direction` or `start`.
 
     >>> round(transfer_ratio(Curve([0, 20, 60], [.2, .5, .7]), Curve([0, 20, 60], [.35, .6, .8])), 4)
     0.2097
