@@ -78,7 +78,7 @@ def test_rank(photos, arrays, tmp_path):
     assert set(scores.model)=={'good','bad'} and {'lo','hi','p_best','taken','warning'}<=set(scores)
 
 def test_curves(tmp_path):
-    pd.DataFrame({'init': ['a']*6+['b']*6, 'n': [10,20,40]*4, 'perf': ['40%','50%','60%']*2+['55%','65%','70%']*2,
+    pd.DataFrame({'init': ['none']*6+['b']*6, 'n': [10,20,40]*4, 'perf': ['40%','50%','60%']*2+['55%','65%','70%']*2,
                   'run': [0]*3+[1]*3+[0]*3+[1]*3}).to_csv('c.csv')
     out = run('curves c.csv --by init --reach .62')
     assert 'of the data' in out and 'no interval' in out and 'nominal coverage' not in out

@@ -253,6 +253,11 @@ def test_layouts(tmp_path):
     with pytest.raises(ValueError, match='must have two values, got scratch, imagenet, other; choose two'):
         read_curves(more, **named)
     check(write('three.csv', more), keep='scratch,imagenet', **named)
+    with pytest.raises(ValueError, match='two values'): read_curves(write('three.csv', more), keep='scratch', **named)
+    swapped = long.iloc[::-1].replace(dict(init=dict(scratch='no_pretraining')))
+    check(write('swapped.csv', swapped), **named)
+    with pytest.raises(ValueError, match='not clear which of'):
+        read_curves(write('unclear.csv', swapped.replace(dict(init=dict(no_pretraining='other')))), **named)
     files = [write(f'{k}.csv', rows) for k,rows in long.groupby('init', sort=False)]
     check(files, n='train_size', perf='val_acc')
     wide = long.assign(column=long.init+'-'+long.seed.astype(str)+' - val/acc')

@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+from torchvision.transforms import v2
 import transfer_metrics as tm
 import transfer_metrics.invariance.mano
 from transfer_metrics.datasets.published import cifar101_predictions
@@ -18,6 +19,7 @@ from transfer_metrics.invariance.image_sets import ImageSet, image_set
 from transfer_metrics.invariance.predicted_accuracy import label_free_report, predicted_accuracy
 from transfer_metrics.invariance.prediction import fit_head
 from transfer_metrics.invariance.views import permutations
+from transfer_metrics.models import image_transform
 from transfer_metrics.outputs import Outputs
 from transfer_metrics.registry import metric
 
@@ -89,6 +91,7 @@ def classified():
     names = np.array(['cat','dog','owl'])[labels]
     return LogisticRegression().fit(features[:80], names[:80]),features,names,labels
 
+@pytest.mark.filterwarnings('ignore:the intervals were tested')
 def test_scikit_learn():
     model,features,names,labels = classified()
     known,new = (features[80:160],names[80:160]),features[160:]
@@ -103,6 +106,7 @@ def test_scikit_learn():
     with pytest.raises(ValueError, match='mano cannot be computed'):
         label_free_report(model, new, 'mano', progress=False)
 
+@pytest.mark.filterwarnings('ignore:the intervals were tested')
 def test_names_of_classes():
     model,features,names,labels = classified()
     p = model.predict_proba(features[80:])
@@ -120,6 +124,7 @@ def test_names_of_classes():
     with pytest.raises(ValueError, match='are never 0'): graded(four[:80], labels[80:160]+1)
     assert graded(np.eye(2)[[0,0,1]], [1,1,1])[2].tolist()==[False,False,True]
 
+@pytest.mark.filterwarnings('ignore:the intervals were tested')
 def test_images_and_several_models():
     models = {'a': make(), 'b': make(), 'c': make()}
     with torch.no_grad():
@@ -141,6 +146,23 @@ def test_images_and_several_models():
     models['a'].classes = [f'kind {i}' for i in range(k)]
     found = predicted_accuracy(models['a'], (x,labels), x, n_sets=20, progress=False).estimates.metric
     assert {*found[found.str.startswith('f1[')]}<={f'f1[{o}]' for o in models['a'].classes}
+
+@pytest.mark.parametrize('side', [32,128])
+@pytest.mark.parametrize('transform', [image_transform(32, mean=[.5]*3, std=[.2]*3),
+                                       v2.Compose([v2.Resize(40), v2.CenterCrop(32), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]).forward])
+def test_known_images_go_through_the_transform_once(side, transform):
+    "The known accuracy is that of the outputs of the model"
+    model = nn.Sequential(nn.Conv2d(3, 4, 5), nn.ReLU(), nn.AdaptiveMaxPool2d(2), nn.Flatten(), nn.Linear(16, 4)).eval()
+    model.transform = transform
+    pixels = torch.randint(0, 256, (120,3,side,side), generator=g, dtype=torch.uint8)
+    labels = tm.outputs(model, pixels, progress=False).probs.argmax(1)
+    found = predicted_accuracy(model, (pixels,labels), pixels, n_sets=20, progress=False)
+    assert found.made_of=='the labelled images' and found.known.accuracy[0]>(.99 if side==32 else .9)
+
+def test_outputs_in_another_order():
+    p = np.eye(10)[np.arange(200)%10]*.8+.02
+    known = Outputs(probs=p, labels=(np.arange(200)+1)%10)
+    with pytest.warns(UserWarning, match='less than by chance'): predicted_accuracy('m', known, Outputs(probs=p), progress=False)
 
 def test_permutations_and_sets_from_a_file(tmp_path):
     assert permutations(which=np.array([[1,0,2,3]]))==[(1,0,2,3)]

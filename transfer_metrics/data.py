@@ -78,7 +78,7 @@ def load_images(
     ((8, 6), 0)
     """
     folder = Path(folder)
-    if not folder.is_dir(): raise ValueError(f'`folder` must be a folder of images, got {folder}')
+    if not folder.is_dir(): raise ValueError(f'there is no folder of images {folder}')
     def hidden(path): return any(k[0]=='.' for k in path.relative_to(folder).parts)
     classes = sorted(p for p in folder.iterdir() if p.is_dir() and not hidden(p))
     files = [(p, k) for k,c in enumerate(classes or [folder]) for p in sorted(c.rglob('*') if classes else c.iterdir())

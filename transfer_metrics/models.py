@@ -73,7 +73,8 @@ def parse_name(
         one_of(k, 'option of the model', ('size','mean','std'))
         try: options[k] = int(v) if k=='size' else [float(o) for o in v.split(',')]
         except ValueError: raise ValueError(f'`{k}` of {name} must be numbers separated by commas, got {v!r}') from None
-    if options: whole(options.get('size'), f'size of {name}', 1)
+    if options and 'size' not in options: raise ValueError(f'{name} needs a size, such as ?size=224&mean=...')
+    if options: whole(options['size'], f'size of {name}', 1)
     return Name(library, rest, weights, options)
 
 # %% ../nbs/05_models.ipynb #4136f181
@@ -88,8 +89,8 @@ def load_weights(
         if Path(path).suffix=='.safetensors': state = import_module('safetensors.torch').load_file(path)
         else: state = torch.load(path, map_location='cpu', weights_only=True)
     except Exception as e: # torch and safetensors raise many kinds of errors for damaged files
-        raise ValueError(f'{path} must hold a state_dict, written by torch.save(model.state_dict(), path): '
-                         f'{str(e).splitlines()[0]}') from None
+        raise ValueError(f'{path} must hold a state_dict, written by torch.save(model.state_dict(), path); '
+                         f'reading it failed with {type(e).__name__}') from None
     for k in 'state_dict','model':
         state = state[k] if isinstance(state, dict) and isinstance(state.get(k), dict) else state
     try: model.load_state_dict({k.removeprefix('module.'): v for k,v in state.items()})

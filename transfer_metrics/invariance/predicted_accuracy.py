@@ -10,7 +10,7 @@ __all__ = ['predictions', 'label_free_names', 'label_free_report', 'read_probs',
 
 # %% ../../nbs/invariance/13_predicted_accuracy.ipynb #ed4841d6
 import math
-import textwrap
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -305,7 +305,7 @@ class PredictedAccuracy:
 
     def summary(self,
         most:int=12, # Sets to list; 0: none
-    ) -> str: # At most 25 lines of 80 characters
+    ) -> str: # At most 25 lines
         "The result in words"
         names = self._names()
         width = min(names.str.len().max(), 30)
@@ -316,26 +316,33 @@ class PredictedAccuracy:
                   for k,o in zip(names[:most], self.table[:most].itertuples(), strict=True)]
         if most and len(names)>most: lines.append(f'  and {len(names)-most} more')
         of_images = self.made_of=='the labelled images'
-        return '\n'.join([*lines, textwrap.fill(
-            f'The intervals rest on the errors in {self.n_sets} synthetic sets made from {self.made_of}. They cannot '
-            'account for shifts that leave the predictions as confident as before, such as a new domain or new '
-            'classes. '+'For images, pass the model and the images: without them the intervals can be too narrow. '*(not of_images)+
-            'To be sure, label 50 of the new samples.', 79)])
+        return '\n'.join([*lines,
+            f'The intervals rest on the errors in {self.n_sets} synthetic sets made from {self.made_of}.',
+            'They cannot account for shifts that leave the predictions as confident as before, such as a new domain or '
+            'new classes.',
+            *['For images, pass the model and the images: without them the intervals can be too narrow.']*(not of_images),
+            'To be sure, label 50 of the new samples.'])
 
 def _verdict(lo, hi, known):
     if hi-lo>.4: return 'uncertain: label some'
     return 'less accurate' if hi<known else 'more accurate' if lo>known else 'no clear change'
 
 def _size(model):
-    "Side of images before the transform of a model crops them; `None` without a transform"
+    "Side to which the transform of a model resizes images before it crops them; `None` without a transform"
     transform = getattr(model, 'transform', None)
     if transform is None: return None
     from PIL import Image # slow
-    return math.ceil(transform(Image.new('RGB', (600,600))).shape[-1]/.875)
+    ramp = np.linspace(0, 255, 600)*np.ones((600,1))
+    x,dark,light = (transform(Image.fromarray(o.round().astype(np.uint8)).convert('RGB'))[0] for o in (ramp,0*ramp,0*ramp+255))
+    position = ((x-dark)/(light-dark)).mean(0) # of the pixels of a row in the image, from 0 to 1
+    return round(1/np.polyfit(np.arange(len(position)), position, 1)[0])
 
-def _column_labels(labels, names, classes):
-    "Labels as column numbers; `names` are those of the classes of the data, `classes` those of the outputs"
+def _column_labels(labels, names, classes, k):
+    "Labels as column numbers; `names` are those of the classes of the data, `classes` those of the `k` outputs"
     y,classes = np.asarray(labels),[*map(str, classes)]
+    if len(names) and not classes and len(names)!=k:
+        raise ValueError(f'`known` has {len(names)} classes ({", ".join(map(str, names[:5]))}), but the model has {k} outputs '
+                         'without names; pass classes, names in the order of the outputs')
     if len(names) and classes: y = np.array(names)[y]
     unique,codes = np.unique(y.astype(str), return_inverse=True)
     if y.dtype.kind in 'biuf' and not {*unique}<={*classes}: return y # `graded` checks them
@@ -345,7 +352,7 @@ def _column_labels(labels, names, classes):
     at = match_classes(unique, classes)
     if None in at:
         raise ValueError(f'the classes of `known` must be outputs of the model ({", ".join(classes[:5])}), got '
-                         f'{unique[at.index(None)]!r}')
+                         f'{str(unique[at.index(None)])!r}')
     return np.array(at)[codes]
 
 def _run(model, data, limit, seed, run):
@@ -398,11 +405,15 @@ def predicted_accuracy(
             with suppress(ValueError): images = image_set(known, 'known', size=_size(m), limit=limit, seed=seed)
         probs,labels = _run(m, known if images is None else images, limit, seed,
                             run|dict(desc=f'{k} on known', name='known'))
-        if labels is None: raise ValueError('`known` must have labels')
+        if labels is None: raise ValueError('`known` must have labels; images need a folder for each class')
         data = Samples.of(known).dataset if isinstance(known, (str,Path)) else getattr(known, 'dataset', known)
         names = getattr(data, 'classes', ())
         titles = list(classes or getattr(m, 'classes', ()))
-        labelled = _Known(probs, _column_labels(labels, names, titles))
+        labelled,least = _Known(probs, _column_labels(labels, names, titles, probs.shape[1])),1/probs.shape[1]
+        if labelled.accuracy+2*(least/len(probs))**.5<least:
+            warnings.warn(f'{k} is correct on {100*labelled.accuracy:.0f} % of the labelled samples, less than by chance; '
+                          'are its outputs in the order of the classes? pass classes, names in the order of the outputs', stacklevel=2)
+        if len(probs)<100: warnings.warn(f'the intervals were tested with 200 labelled samples or more, got {len(probs)}', stacklevel=2)
         if images is None: sets = _shifted_tables(labelled, n_sets, seed)
         else: sets = _shifted_images(m, images.images, labelled, n_sets, seed, run)
         learned = _Learned(labelled, sets, images is not None)

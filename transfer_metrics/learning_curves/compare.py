@@ -9,6 +9,7 @@ __all__ = ['read_curves', 'missed_by_transfer', 'missed_by_base', 'Comparison', 
 
 # %% ../../nbs/learning_curves/08_compare.ipynb #e264f2ad
 import math
+import re
 import warnings
 from copy import copy
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ def _read(table):
         with warnings.catch_warnings(action='error', category=pd.errors.ParserWarning):
             frame = pd.read_csv(path, sep=sep, dtype=str, keep_default_na=False, index_col=False, skipinitialspace=True,
                                 encoding='utf-8-sig').rename(columns=str.strip)
+    except pd.errors.EmptyDataError: raise ValueError(f'{path} is empty') from None
     except UnicodeDecodeError: raise ValueError(f'{path} must be text; save the table as CSV (UTF-8)') from None
     except (pd.errors.ParserError,pd.errors.ParserWarning): raise ValueError(
         f'{path} has a row with more values than headings; decimal commas need semicolons between columns') from None
@@ -91,6 +93,11 @@ def _curve(name, frame, decimal, n, perf, run, options):
 _untrained = ('scratch','from scratch','base','baseline','random','random init','none','no','no transfer','without',
               'false','0')
 
+def _pretrained(arm):
+    "Whether a name does not mean training without transfer"
+    name = re.sub('[-_]', ' ', arm.lower())
+    return name not in _untrained and not name.startswith(('no ','not ','without ','untrained'))
+
 def read_curves(
     table:Any, # A .csv, .tsv, .parquet or .xlsx file, or a DataFrame; or two of them, without and with transfer
     *,
@@ -98,13 +105,13 @@ def read_curves(
     perf:Any='perf', # Column of performance; or two, without and with transfer; or two patterns that match one column per run
     run:str|None=None, # Column that names the runs; `None`: 'run' or 'seed' if there is one
     by:str|None=None, # Column that distinguishes training without transfer from training with it
-    keep:Any=None, # Two values of `by`, without and with transfer; `None`: the only two
+    keep:Any=None, # Two values of `by`, without and with transfer; `None`: the only two, if just one has a name such as 'scratch' or 'none'
     **options:Any, # `direction`, `start`, `asymptote` of `Curve`
 ) -> tuple[Curve,Curve]: # Without and with transfer
     """Two learning curves from tables
 
-    Raises `ValueError` if a column is missing, a value is not a number, or `by` does not have two values and `keep` is
-    not given.
+    Raises `ValueError` if a column is missing, a value is not a number, or `keep` is not given and `by` does not
+    have two values, of which one has a name for training without transfer.
 
     >>> table = pd.DataFrame(dict(n=[0, 10, 0, 10], perf=['20%', '50%', '30%', '70%'], init=['none', 'none', 'b', 'b']))
     >>> read_curves(table, by='init')[1]
@@ -121,7 +128,11 @@ def read_curves(
         if not keep and len(found)!=2:
             raise ValueError(f"`by`={by!r} must have two values, got {', '.join(found[:8])}; "
                              "choose two with keep='WITHOUT,WITH'")
-        pair = keep or sorted(found, key=lambda o: o.lower().replace('_', ' ').replace('-', ' ') not in _untrained)
+        pair = keep or sorted(found, key=_pretrained)
+        if not keep and _pretrained(pair[0])==_pretrained(pair[1]):
+            raise ValueError(f"it is not clear which of {found[0]} and {found[1]} is without transfer; choose with "
+                             f"keep='WITHOUT,WITH'")
+        if len(pair)!=2: raise ValueError(f"`keep` must be two values, 'WITHOUT,WITH', got {', '.join(pair)}")
         arms = [(k, frame[values==one_of(k, 'keep', found)], decimal, perf[0]) for k in pair]
     elif len(perf)==2: arms = [(str(k).strip('*_- '), frame, decimal, k) for k in perf]
     else:
@@ -201,7 +212,7 @@ class Comparison:
         width = next((100*(o.hi-o.lo) for o in (row,symmetric) if math.isfinite(o.hi-o.lo)), .5)
         share,end,more = f'{100*row.value:.0f} %',_interval(100*row.lo, 100*row.hi, '.0f'),[]
         lo,hi = (row.lo,row.hi) if math.isfinite(row.lo) else (row.value,row.value)
-        if high-low>width:
+        if high-low>width and f'{low:.0f}'!=f'{high:.0f}':
             share,lo,hi = f'between {low:.0f} % and {high:.0f} %',low,high
             end = f': nothing was measured below n = {max(self.base.n[0], self.transfer.n[0]):,.10g}'
             more = [f"It is {by_start['zero']:.0f} % if the first measured level needs no data (start='zero').",
@@ -280,6 +291,7 @@ def compare_curves(
     if paired is None: paired = base.run_names==transfer.run_names
     text = (f'The {100*coverage:g} % intervals are from a bootstrap over {"paired "*(paired and what=="runs")}'
             f'{what.replace("both", "runs and items")}.')
+    if what=='runs' and 1<min(len(base.runs), len(transfer.runs))<5: text += ' With fewer than five runs they are too narrow.'
     if not options.get('n_boot', 1):
         text = f'There are no intervals, because {"one of the curves has a single run" if alone else "n_boot is 0"}.'
     table = []

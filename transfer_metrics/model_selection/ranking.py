@@ -65,8 +65,9 @@ def _warned(scores):
 def _failures(scores):
     "Which models failed, a line for each error"
     failed = scores[scores.error.fillna('')!=''] if 'error' in scores else scores[:0].assign(error='')
-    return [f'{_join([*rows.model.unique()])} failed ({_join([*rows.metric.unique()])}): {error}'
-            for error,rows in failed.groupby('error', sort=False)]
+    every = set(scores.metric)-{*static}
+    return [f'{_join([*rows.model.unique()])} failed{f" ({_join(metrics)})"*(set(metrics)!=every)}: {error}'
+            for error,rows in failed.groupby('error', sort=False) for metrics in [[*rows.metric.unique()]]]
 
 def _voters(scores):
     "Scores without a warning, which rank the models if the probe cannot"
@@ -91,8 +92,11 @@ def rank(
     >>> rank(scores).accuracy.to_dict()
     {'b': 0.8, 'a': 0.7, 'c': 0.5}
     """
-    if scores.value.isna().all(): raise ValueError('; '.join(['no model has a score',*_failures(scores)]))
-    wide,warned,voters,ranks = score_table(scores),_warned(scores),_voters(scores),metric_ranks(scores)
+    wide = score_table(scores)
+    measured = scores[~scores.metric.isin(static)]
+    if measured.value.isna().all() and (len(measured) or scores.value.isna().all()):
+        raise ValueError('; '.join(['no model has a score',*_failures(scores)]))
+    warned,voters,ranks = _warned(scores),_voters(scores),metric_ranks(scores)
     probe = scores[scores.metric=='linear_probe'].set_index('model').reindex(wide.index)
     found = probe.reindex(columns=['value','lo','hi','p_best','group']).rename(columns=dict(value='accuracy'))
     too_few = 'linear_probe' in set(warned.metric) and found.p_best.isna().all()
@@ -140,7 +144,9 @@ def summary(
                 for r in table[table.group==top.group].itertuples()][1:]
         if near:
             put(f'These samples cannot distinguish it from {_join(near)}.')
-            put('Use the cheapest of them, or label more samples.')
+            sizes = table.parameters[table.group==top.group]
+            fewest = f' ({sizes.idxmin()} has the fewest parameters)' if sizes.notna().all() else ''
+            put(f'Use the cheapest of them{fewest}, or label more samples.')
         others = score_table(scores)[[k for k in table if k in (*voters,'knn')]]
         chosen = (others*[direction(k) for k in others]).idxmax()
         for model,metrics in chosen.groupby(chosen):
