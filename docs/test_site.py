@@ -16,7 +16,7 @@ seen = '''const all = (s, f) => [...document.querySelectorAll(s)].map(f)
 for (const o of document.querySelectorAll('details')) o.open = true
 return {links: all('a[href]', a => a.href), ids: all('[id]', o => o.id), title: document.title,
         broken: all('img', i => i).filter(i => !i.naturalWidth).map(i => i.src),
-        raw: all('article p, article li, article td', o => o.innerText).filter(t => /\\]\\(\\S*ipynb/.test(t)),
+        raw: all('article p, article li, article td', o => o.innerText).filter(t => /\\]\\(\\S/.test(t)),
         wide: document.documentElement.scrollWidth>document.documentElement.clientWidth}'''
 
 @pytest.fixture(scope='module')

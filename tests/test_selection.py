@@ -237,7 +237,7 @@ def test_scores_that_cannot_be_ranked():
     failed = score_models({'a': 'module_of_nobody:net'}, np.zeros((4,3,8,8)), progress=False)
     with pytest.raises(ValueError, match='no model has a score; a failed: .*module_of_nobody'): tm.rank(failed)
     net,x = nn.Sequential(nn.Flatten(), nn.Linear(192, 5)),torch.rand(30, 3, 8, 8)
-    for data,why in ((x, 'no labels; images need a folder'), ((x, np.zeros(30)), 'at least two classes')):
+    for data,why in ((x, 'have no labels'), ((x, np.zeros(30)), 'at least two classes')):
         with pytest.raises(ValueError, match=f'no model has a score; net failed: .*{why}'):
             tm.rank(score_models({'net': net}, data, progress=False))
     with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match='budget'):

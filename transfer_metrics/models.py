@@ -85,12 +85,11 @@ def load_weights(
     "Read weights without unpickling other objects; raises `ValueError` if there are none in the file, or they do "
     "not fit"
     if not Path(path).is_file(): raise ValueError(f'the file of weights {path} does not exist')
-    try:
-        if Path(path).suffix=='.safetensors': state = import_module('safetensors.torch').load_file(path)
-        else: state = torch.load(path, map_location='cpu', weights_only=True)
+    safe = Path(path).suffix=='.safetensors' and import_module('safetensors.torch')
+    try: state = safe.load_file(path) if safe else torch.load(path, map_location='cpu', weights_only=True)
     except Exception as e: # torch and safetensors raise many kinds of errors for damaged files
         raise ValueError(f'{path} must hold a state_dict, written by torch.save(model.state_dict(), path); '
-                         f'reading it failed with {type(e).__name__}') from None
+                         f'reading it failed: {type(e).__name__} {str(e).partition(". ")[0]:.80}') from None
     for k in 'state_dict','model':
         state = state[k] if isinstance(state, dict) and isinstance(state.get(k), dict) else state
     try: model.load_state_dict({k.removeprefix('module.'): v for k,v in state.items()})

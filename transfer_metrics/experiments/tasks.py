@@ -183,7 +183,7 @@ def episodes(
     ways,shots,m = _limits(classes, 'classes', 2),_limits(per_class, 'per_class', 1),whole(queries, 'queries', 1)
     names = [c for c,g in groups.items() if len(g)>=shots[1]+m]
     if len(names)<max(ways[0], len(groups)):
-        raise ValueError(f'each of at least {ways[0]} classes needs {shots[1]}+{m} samples (`per_class`+`queries`); '
+        raise ValueError(f'there must be {ways[0]} classes or more, each with {shots[1]}+{m} samples (`per_class`+`queries`); '
                          f'{len(names)} of {len(groups)} have enough')
     for i in range(whole(n, 'n', 1)):
         rng = generator(seed, i)

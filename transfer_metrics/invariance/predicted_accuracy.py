@@ -328,22 +328,28 @@ def _verdict(lo, hi, known):
     return 'less accurate' if hi<known else 'more accurate' if lo>known else 'no clear change'
 
 def _size(model):
-    "Side to which the transform of a model resizes images before it crops them; `None` without a transform"
-    transform = getattr(model, 'transform', None)
+    "Side to which the transform of a model resizes images before it crops them; `None` if it does not resize"
+    transform,sides = getattr(model, 'transform', None),[]
     if transform is None: return None
     from PIL import Image # slow
-    ramp = np.linspace(0, 255, 600)*np.ones((600,1))
-    x,dark,light = (transform(Image.fromarray(o.round().astype(np.uint8)).convert('RGB'))[0] for o in (ramp,0*ramp,0*ramp+255))
-    position = ((x-dark)/(light-dark)).mean(0) # of the pixels of a row in the image, from 0 to 1
-    return round(1/np.polyfit(np.arange(len(position)), position, 1)[0])
+    for n in 512,1024:
+        ramp = np.arange(n)*256//n
+        x,dark,light = (transform(Image.fromarray(np.tile(o, (n,1)).astype(np.uint8)).convert('RGB'))[0].float()
+                        for o in (ramp,0*ramp,0*ramp+255))
+        row = ((x-dark)/(light-dark))[len(x)//2].numpy()
+        row = row[len(row)//4:len(row)-len(row)//4]
+        slope = abs(np.polyfit(np.arange(len(row)), row, 1)[0]) if np.isfinite(row).all() else 0
+        sides.append(round(256/255/slope) if slope else x.shape[1])
+    return None if sides[1]>1.5*sides[0] else sides[1]
 
 def _column_labels(labels, names, classes, k):
     "Labels as column numbers; `names` are those of the classes of the data, `classes` those of the `k` outputs"
     y,classes = np.asarray(labels),[*map(str, classes)]
-    if len(names) and not classes and len(names)!=k:
+    named = len(names) and y.dtype.kind in 'iu' and y.max()<len(names)
+    if named and not classes and len(names)!=k:
         raise ValueError(f'`known` has {len(names)} classes ({", ".join(map(str, names[:5]))}), but the model has {k} outputs '
                          'without names; pass classes, names in the order of the outputs')
-    if len(names) and classes: y = np.array(names)[y]
+    if named and classes: y = np.array(names)[y]
     unique,codes = np.unique(y.astype(str), return_inverse=True)
     if y.dtype.kind in 'biuf' and not {*unique}<={*classes}: return y # `graded` checks them
     if not classes:
@@ -402,7 +408,8 @@ def predicted_accuracy(
     for k,m in models.items():
         m,images = load(m) if isinstance(m, str) else m,None
         if isinstance(m, torch.nn.Module): # texts and normalized images raise an error
-            with suppress(ValueError): images = image_set(known, 'known', size=_size(m), limit=limit, seed=seed)
+            side = _size(m)
+            with suppress(ValueError): images = image_set(known, 'known', size=side, limit=limit, seed=seed)
         probs,labels = _run(m, known if images is None else images, limit, seed,
                             run|dict(desc=f'{k} on known', name='known'))
         if labels is None: raise ValueError('`known` must have labels; images need a folder for each class')
@@ -411,9 +418,9 @@ def predicted_accuracy(
         titles = list(classes or getattr(m, 'classes', ()))
         labelled,least = _Known(probs, _column_labels(labels, names, titles, probs.shape[1])),1/probs.shape[1]
         if labelled.accuracy+2*(least/len(probs))**.5<least:
-            warnings.warn(f'{k} is correct on {100*labelled.accuracy:.0f} % of the labelled samples, less than by chance; '
-                          'are its outputs in the order of the classes? pass classes, names in the order of the outputs', stacklevel=2)
-        if len(probs)<100: warnings.warn(f'the intervals were tested with 200 labelled samples or more, got {len(probs)}', stacklevel=2)
+            warnings.warn(f'{k or "the model"} is correct on {100*labelled.accuracy:.0f} % of the labelled samples, less than by '
+                          'chance; check that the labels follow the order of its outputs (classes=)', stacklevel=2)
+        if len(probs)<200: warnings.warn(f'the intervals were tested with 200 labelled samples or more, got {len(probs)}', stacklevel=2)
         if images is None: sets = _shifted_tables(labelled, n_sets, seed)
         else: sets = _shifted_images(m, images.images, labelled, n_sets, seed, run)
         learned = _Learned(labelled, sets, images is not None)

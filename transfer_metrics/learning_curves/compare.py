@@ -91,7 +91,7 @@ def _curve(name, frame, decimal, n, perf, run, options):
     return curve
 
 _untrained = ('scratch','from scratch','base','baseline','random','random init','none','no','no transfer','without',
-              'false','0')
+              'false','0','0.0','n/a','nan','')
 
 def _pretrained(arm):
     "Whether a name does not mean training without transfer"
@@ -130,9 +130,9 @@ def read_curves(
                              "choose two with keep='WITHOUT,WITH'")
         pair = keep or sorted(found, key=_pretrained)
         if not keep and _pretrained(pair[0])==_pretrained(pair[1]):
-            raise ValueError(f"it is not clear which of {found[0]} and {found[1]} is without transfer; choose with "
+            raise ValueError(f"it is not clear which of {found[0]!r} and {found[1]!r} is without transfer; choose with "
                              f"keep='WITHOUT,WITH'")
-        if len(pair)!=2: raise ValueError(f"`keep` must be two values, 'WITHOUT,WITH', got {', '.join(pair)}")
+        if len(pair)!=2: raise ValueError(f"`keep` must be two values, 'WITHOUT,WITH', got {', '.join(map(str, pair))}")
         arms = [(k, frame[values==one_of(k, 'keep', found)], decimal, perf[0]) for k in pair]
     elif len(perf)==2: arms = [(str(k).strip('*_- '), frame, decimal, k) for k in perf]
     else:
@@ -212,7 +212,7 @@ class Comparison:
         width = next((100*(o.hi-o.lo) for o in (row,symmetric) if math.isfinite(o.hi-o.lo)), .5)
         share,end,more = f'{100*row.value:.0f} %',_interval(100*row.lo, 100*row.hi, '.0f'),[]
         lo,hi = (row.lo,row.hi) if math.isfinite(row.lo) else (row.value,row.value)
-        if high-low>width and f'{low:.0f}'!=f'{high:.0f}':
+        if high-low>width and round(low)!=round(high):
             share,lo,hi = f'between {low:.0f} % and {high:.0f} %',low,high
             end = f': nothing was measured below n = {max(self.base.n[0], self.transfer.n[0]):,.10g}'
             more = [f"It is {by_start['zero']:.0f} % if the first measured level needs no data (start='zero').",

@@ -111,7 +111,7 @@ def metric_data(
     there = out.arrays()|({} if out.probs is None else dict(predicted=out.predicted))
     there |= {f'source_{k}': v for k,v in out.source.arrays().items()} if out.source else {}
     if 'labels' in needed and 'labels' not in there:
-        raise ValueError('the samples have no labels; images need a folder for each class')
+        raise ValueError('the samples have no labels (a folder of images needs a subfolder for each class)')
     if missing := [f'`{a}`' for a in needed if a not in there]:
         taken = f' (its features: {out.taken})' if out.taken else ''
         raise ValueError(f'{m.name} needs {" and ".join(missing)}, which this model does not have{taken}')

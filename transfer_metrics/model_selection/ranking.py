@@ -94,7 +94,7 @@ def rank(
     """
     wide = score_table(scores)
     measured = scores[~scores.metric.isin(static)]
-    if measured.value.isna().all() and (len(measured) or scores.value.isna().all()):
+    if by not in static and measured.value.isna().all() and (len(measured) or scores.value.isna().all()):
         raise ValueError('; '.join(['no model has a score',*_failures(scores)]))
     warned,voters,ranks = _warned(scores),_voters(scores),metric_ranks(scores)
     probe = scores[scores.metric=='linear_probe'].set_index('model').reindex(wide.index)
@@ -145,7 +145,7 @@ def summary(
         if near:
             put(f'These samples cannot distinguish it from {_join(near)}.')
             sizes = table.parameters[table.group==top.group]
-            fewest = f' ({sizes.idxmin()} has the fewest parameters)' if sizes.notna().all() else ''
+            fewest = f' ({sizes.idxmin()} has the fewest parameters)' if sizes.notna().all() and (sizes==sizes.min()).sum()<2 else ''
             put(f'Use the cheapest of them{fewest}, or label more samples.')
         others = score_table(scores)[[k for k in table if k in (*voters,'knn')]]
         chosen = (others*[direction(k) for k in others]).idxmax()
