@@ -22,7 +22,7 @@ def merge(
 ) -> Outputs: # Of all samples, in the order of the data
     """Outputs of all shards as one
 
-    Raises `ValueError` if the shards have different arrays or features.
+    Raises `ValueError` if the shards hold different arrays, or features of different layers.
 
     >>> parts = [Outputs(probs=[[.9, .1]], labels=['cat']), Outputs(probs=[[.2, .8]], labels=['dog'])]
     >>> merge(parts).labels.tolist()

@@ -17,7 +17,7 @@ from torch.nn.functional import one_hot
 # %% ../nbs/08_heads.ipynb #a0d0795c
 def standard_scale(
     x:Tensor, # Features, shape `[n, d]`
-) -> tuple[Tensor,Tensor]: # Shape `[d]` both, `float64`
+) -> tuple[Tensor,Tensor]: # Both of shape `[d]`, `float64`
     "Mean of each feature, and 1/standard deviation, or 0 if it is constant up to rounding"
     x = x.double()
     mean = x.mean(0)
@@ -45,7 +45,7 @@ def softmax_regression(
     size = float(x.square().mean(0).amax().sqrt()) or 1.
     head = LogisticRegression(C=C*size**2*(1+two), tol=tol, max_iter=max_iter, solver=solver)
     with warnings.catch_warnings():
-        warnings.filterwarnings('ignore', 'The number of unique classes') # if more than half as many as samples
+        warnings.filterwarnings('ignore', 'The number of unique classes') # if there are more than half as many classes as samples
         head.fit((x/size).cpu().numpy(), y.cpu().numpy())
     W,b = (torch.from_numpy(o.T).to(x) for o in (head.coef_/size,head.intercept_))
     weights[:,used],b = (torch.cat([-W,W], 1)/2,torch.cat([-b,b])/2) if two else (W,b)

@@ -14,10 +14,10 @@ from .arrays import ArrayLike, as_labels, as_matrix, chunks
 
 # %% ../nbs/01_moments.ipynb #b3bdf8e3
 def add_gram(
-    gram:Tensor, # Shape `[d, d]`, changed in place; the upper half is not used
-    x:Tensor, # Shape `[n, d]`, of the type of `gram`
+    gram:Tensor, # Shape `[d, d]`, changed in place; ignore the upper triangle
+    x:Tensor, # Shape `[n, d]`, same dtype as `gram`
 ):
-    r"Add the lower half of $X^\top X$, in strips: up to 44 % less work than a whole product"
+    r"Add the lower triangle of $X^\top X$, in strips: up to 44 % less work than a whole product"
     width = max(192, len(gram)//8)
     for i in range(0, len(gram), width): gram[i:i+width,:i+width].addmm_(x[:,i:i+width].T, x[:,:i+width])
 

@@ -30,7 +30,7 @@ def axes(
     return plt.subplots(figsize=figsize, layout='constrained', **subplots)[1]
 
 def style(
-    i:int, # Number of the series
+    i:int, # Index of the series
 ) -> dict[str,str]: # `color` and `marker`
     "Colour and marker of a series; they repeat after ten"
     return dict(color=palette[i%len(palette)], marker=markers[i%len(markers)])

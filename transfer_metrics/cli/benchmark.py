@@ -23,7 +23,7 @@ def benchmark(report,
                                               'Reading')]=None,
     against:Annotated[Optional[str], option('A score or baseline: show differences from it, with paired intervals',
                                             'Reading')]=None,
-    static:Annotated[bool, option('Compare the best score with orders that never look at the data set', 'Tests')]=False,
+    static:Annotated[bool, option('Compare the best score with rankings that ignore the data set', 'Tests')]=False,
     equal_size:Annotated[bool, option('Also compare only pairs of models of similar size', 'Tests')]=False,
     leave_out:Annotated[int, option('Also leave out this many models: at random, and the largest', 'Tests', min=0)]=0,
     n_boot:Annotated[int, option('Bootstrap resamples; 0: no intervals', 'Reading', min=0)]=2000,
@@ -49,8 +49,8 @@ def benchmark(report,
             report.say(f'{r.score} minus {r.against}: {text(r.value, r.lo, r.hi)}, over models '
                        f'[{r.lo_models:.2f}, {r.hi_models:.2f}]: {r.verdict}.')
     report.say('Regret is the accuracy lost by taking the first choice of a score. Fidelity is the share of the '
-               'squared differences in accuracy that differences in score explain; negative: ignoring them is better. '
-               'The baseline elsewhere is the mean rank on the other data sets.')
+               'squared differences in accuracy that differences in score explain; it is negative if ignoring them is better. '
+               'The baseline elsewhere is the mean rank of a model by its accuracy on the other data sets.')
     def draw():
         values = per_data_set(bench)
         ax = axes(figsize=(5.6,.35*len(values)+1))

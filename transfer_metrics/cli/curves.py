@@ -28,7 +28,7 @@ def curves(report,
                                        'Columns')]=None,
     keep:Annotated[Optional[str], option('Two values of --by: WITHOUT,WITH', 'Columns')]=None,
     direction:Annotated[str, option('max: higher is better; min: lower is better, as for losses', 'Reading')]='max',
-    start:Annotated[str, option('Size needed for the first measured performance: zero, or first (the smallest size)',
+    start:Annotated[str, option('Size assumed for the first measured performance: zero, or first (the smallest size)',
                                 'Reading')]='zero',
     n_boot:Annotated[int, option('Number of bootstrap resamples', 'Reading', min=0)]=10_000,
     coverage:Annotated[float, option('Nominal coverage of the intervals', 'Reading')]=.95,
@@ -46,15 +46,16 @@ def curves(report,
     else:
         pair = read_curves(base if transfer is None else (base,transfer), n=n, perf=perf, run=run, by=by, keep=keep,
                            direction=direction, start=start)
+    if reach is not None: # before anything is printed, because it may refuse
+        from transfer_metrics.learning_curves.extrapolate import needed_text, plot_extrapolation, samples_needed
+        both = {'with transfer': pair[1], 'without transfer': pair[0]} # this order gives the colours of `plot_transfer`
+        sizes = samples_needed(both, reach, best=best)
     found = compare_curves(*pair, coverage=coverage, n_boot=n_boot, seed=seed, progress=report.progress)
     table = found.table.set_index('metric')
     report.results = found.table
     report.table('Effect of transfer', table[['value','lo','hi','unit']])
     report.say(found.summary(), 'bold')
     if reach is not None:
-        from transfer_metrics.learning_curves.extrapolate import needed_text, plot_extrapolation, samples_needed
-        both = {'with transfer': pair[1], 'without transfer': pair[0]} # this order gives the colours of `plot_transfer`
-        sizes = samples_needed(both, reach, best=best)
         report.say(needed_text(sizes))
         if sizes.lo.notna().any(): report.say('The intervals of these sizes have a nominal coverage of 90 %.')
         report.figure(lambda: plot_extrapolation(both, level=reach, best=best))
