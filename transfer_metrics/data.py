@@ -252,8 +252,8 @@ def _to_model(x, transform=None, text_transform=None):
         x = [to_pil_image(o) for o in (x if stored else (x*255).round().byte()).cpu()]
     if _is_text(x[0]):
         if text_transform: return text_transform(list(x))
-        raise ValueError(f'the data are texts, so use a model that takes texts, such as hf:roberta-base or one with a `text_transform`; '
-                         f'got {str(x[0])[:40]!r}')
+        raise ValueError('the data are texts, so use a model that takes texts, such as hf:roberta-base or one with a '
+                         f'`text_transform`; got {str(x[0])[:40]!r}')
     is_image = hasattr(x[0], 'convert')
     if is_image: x = [transform(o.convert('RGB')) if transform else pil_to_tensor(o) for o in x]
     sizes = sorted({tuple(getattr(o, 'shape', ())) for o in x})

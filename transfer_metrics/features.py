@@ -173,7 +173,7 @@ class Reader:
         if not z.isfinite().all(): raise ValueError('what the model returns must be finite, got NaN or infinity')
         classes = getattr(self.model, 'num_classes', None)
         encoder = field or self.features=='output' or self.part in _fields[1:] or classes==0
-        sure = self.features=='head' or self.part=='logits' # otherwise a projection, such as that of contrastive training, is not a head
+        sure = self.features=='head' or self.part=='logits' # a projection is not a head
         for k,i,a in [] if encoder else calls:
             how = _made(a, z, _mask(batch[0]))
             projection = re.search(r'(^|\.)(\w+_)?proj(ection|ector)?(\.\d+)?$', k)

@@ -167,13 +167,13 @@ def _hugging_face(name, weights, pretrained):
     return model
 
 class Texts:
-    "Texts, or pairs of texts, as a batch for a Hugging Face model: padded to the longest text, and truncated to the maximum length of the model"
+    "Texts, or pairs of texts, as a batch for a Hugging Face model: padded, and truncated to the length of the model"
     def __init__(self,
         tokenizer:Any, # Tokenizer of the model
         model:nn.Module, # Hugging Face model
     ):
         self.tokenizer,config = tokenizer,model.config
-        if len(set(tokenizer.get_vocab()).difference(tokenizer.all_special_tokens))<2: # transformers 5 makes an empty tokenizer if its file is missing
+        if len(set(tokenizer.get_vocab()).difference(tokenizer.all_special_tokens))<2: # no file
             raise ValueError('the tokenizer has no vocabulary; save it with the model: '
                              'tokenizer.save_pretrained(folder)')
         if tokenizer.pad_token is None: tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token

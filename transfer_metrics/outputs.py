@@ -255,7 +255,7 @@ def outputs(
     if (shard is None)!=(of is None): raise ValueError('`shard` and `of` go together, such as shard=0, of=4')
     if of is not None:
         data,shard = Samples.of(data),whole(shard, 'shard', 0, of-1)
-        step = batch_size if len(data)>(of-1)*batch_size else 1 # cut where a single process cuts its batches, if there are enough of them
+        step = batch_size if len(data)>(of-1)*batch_size else 1 # the batches of a single process
         parts = -(-len(data)//step)
         data = data[parts*shard//of*step:parts*(shard+1)//of*step]
     if is_classifier(model): return _classified(model, data, desc)

@@ -158,7 +158,7 @@ class CNAPs(nn.Module):
         return cross_entropy(logits, truth),(logits.argmax(1)==truth).double().mean()
 
     def meta_train(self,
-        data:Any, # Labelled source images in any form that `Samples.of` takes, or a list of such data sets; each episode is drawn from one of them
+        data:Any, # Labelled source images in any form that `Samples.of` takes, or a list of data sets; an episode is drawn from one
         *,
         n_episodes:int=400, # Steps of training
         classes:int|tuple=(5,20), # Classes per episode, or the fewest and the most (at most as many as there are)

@@ -137,7 +137,7 @@ _recipe:dict[str,Callable] = dict(
 
 # %% ../../nbs/invariance/10_image_sets.ipynb #4e1e5791
 def by_chunks(
-    f:Callable[[Tensor,slice],Tensor], # Function from a chunk of images, in floating point, and their positions to the changed images
+    f:Callable[[Tensor,slice],Tensor], # From a chunk of images (floating point) and their positions to changed images
     images:Tensor, # Shape `[n, c, h, w]`
 ) -> Tensor: # Same dtype as `images`, clamped to [0, 1] or, as uint8, [0, 255]
     "Change images chunk by chunk, without converting them all to float at once"

@@ -347,8 +347,8 @@ def _column_labels(labels, names, classes, k):
     y,classes = np.asarray(labels),[*map(str, classes)]
     named = len(names) and y.dtype.kind in 'iu' and y.max()<len(names)
     if named and not classes and len(names)!=k:
-        raise ValueError(f'`known` has {len(names)} classes ({", ".join(map(str, names[:5]))}), but the model has {k} outputs '
-                         'without names; pass classes, names in the order of the outputs')
+        raise ValueError(f'`known` has {len(names)} classes ({", ".join(map(str, names[:5]))}), but the model has {k} '
+                         'outputs without names; pass classes, names in the order of the outputs')
     if named and classes: y = np.array(names)[y]
     unique,codes = np.unique(y.astype(str), return_inverse=True)
     if y.dtype.kind in 'biuf' and not {*unique}<={*classes}: return y # `graded` checks them
@@ -416,11 +416,14 @@ def predicted_accuracy(
         data = Samples.of(known).dataset if isinstance(known, (str,Path)) else getattr(known, 'dataset', known)
         names = getattr(data, 'classes', ())
         titles = list(classes or getattr(m, 'classes', ()))
-        labelled,least = _Known(probs, _column_labels(labels, names, titles, probs.shape[1])),1/probs.shape[1]
-        if labelled.accuracy+2*(least/len(probs))**.5<least:
-            warnings.warn(f'{k or "the model"} is correct on {100*labelled.accuracy:.0f} % of the labelled samples, less than by '
-                          'chance; check that the labels follow the order of its outputs (classes=)', stacklevel=2)
-        if len(probs)<200: warnings.warn(f'the intervals were tested with 200 labelled samples or more, got {len(probs)}', stacklevel=2)
+        labelled = _Known(probs, _column_labels(labels, names, titles, probs.shape[1]))
+        chance = 1/probs.shape[1]
+        if labelled.accuracy+2*(chance/len(probs))**.5<chance:
+            warnings.warn(f'{k or "the model"} is correct on {100*labelled.accuracy:.0f} % of the labelled samples, less '
+                          'than by chance; check that the labels follow the order of its outputs (classes=)',
+                          stacklevel=2)
+        if len(probs)<200:
+            warnings.warn(f'the intervals were tested with 200 labelled samples or more, got {len(probs)}', stacklevel=2)
         if images is None: sets = _shifted_tables(labelled, n_sets, seed)
         else: sets = _shifted_images(m, images.images, labelled, n_sets, seed, run)
         learned = _Learned(labelled, sets, images is not None)

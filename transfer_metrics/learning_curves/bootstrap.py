@@ -33,7 +33,7 @@ def bootstrap(
     *,
     resample:str='runs', # What a new experiment would draw again: the 'runs', the test 'items', or 'both'
     items:tuple[ArrayLike,ArrayLike]|None=None, # Scores of the test items of both curves, `[r, k, m]` or `[k, m]`; their mean is `perf`
-    paired:bool|None=None, # Whether runs (items) of both curves are drawn together; `None`: if the names of the runs, or the numbers of items, are the same
+    paired:bool|None=None, # Whether runs (items) of both curves are drawn together; `None`: if their names, or numbers of items, are the same
     interval:str='expanded', # 'expanded' (wider for few units) or 'percentile'
     n_boot:int=10_000, # Number of resamples; 0: no interval
     coverage:float=.95, # Nominal coverage

@@ -83,7 +83,8 @@ def _curve(name, frame, decimal, n, perf, run, options):
                       for k,size in sizes.items()])
     if len(sizes)>1: rows = rows.dropna()
     elif not run and rows.n.duplicated().any():
-        warnings.warn('rows with the same n are averaged; if they are separate runs, name the column that distinguishes them (run)', stacklevel=3)
+        warnings.warn('rows with the same n are averaged; if they are separate runs, name the column that '
+                      'distinguishes them (run)', stacklevel=3)
     curve = Curve(rows.n, rows.perf, run=rows.run, **options)
     curve.name = name
     if len(curve.n)<2:
@@ -105,7 +106,7 @@ def read_curves(
     perf:Any='perf', # Column of performance; or two, without and with transfer; or two patterns that match one column per run
     run:str|None=None, # Column that names the runs; `None`: 'run' or 'seed' if there is one
     by:str|None=None, # Column that distinguishes training without transfer from training with it
-    keep:Any=None, # Two values of `by`, without and with transfer; `None`: the only two, if just one has a name such as 'scratch' or 'none'
+    keep:Any=None, # Two values of `by`, without and with transfer; `None`: the only two, if one has a name such as 'scratch'
     **options:Any, # `direction`, `start`, `asymptote` of `Curve`
 ) -> tuple[Curve,Curve]: # Without and with transfer
     """Two learning curves from tables
@@ -216,7 +217,7 @@ class Comparison:
             share,lo,hi = f'between {low:.0f} % and {high:.0f} %',low,high
             end = f': nothing was measured below n = {max(self.base.n[0], self.transfer.n[0]):,.10g}'
             more = [f"It is {by_start['zero']:.0f} % if the first measured level needs no data (start='zero').",
-                    f"It is {by_start['first']:.0f} % if it takes the smallest measured size to reach this level (start='first')."]
+                    f"It is {by_start['first']:.0f} % if reaching it takes the smallest measured size (start='first')."]
         if f is average_symmetric_reduction:
             why = f', because {relative.reason}' if relative.reason else ' for the other `start`'
             more.append(f'This is the symmetric reduction; the relative reduction is minus infinity{why}.')
@@ -291,7 +292,8 @@ def compare_curves(
     if paired is None: paired = base.run_names==transfer.run_names
     text = (f'The {100*coverage:g} % intervals are from a bootstrap over {"paired "*(paired and what=="runs")}'
             f'{what.replace("both", "runs and items")}.')
-    if what=='runs' and 1<min(len(base.runs), len(transfer.runs))<5: text += ' With fewer than five runs they are too narrow.'
+    if what=='runs' and 1<min(len(base.runs), len(transfer.runs))<5:
+        text += ' With fewer than five runs they are too narrow.'
     if not options.get('n_boot', 1):
         text = f'There are no intervals, because {"one of the curves has a single run" if alone else "n_boot is 0"}.'
     table = []

@@ -159,7 +159,9 @@ def _sub_hubs(bench, equal_size, leave_out, seed):
     if equal_size:
         pairs = np.c_[np.triu_indices(m, 1)]
         pairs = pairs[np.ptp(np.log(size[pairs]), 1)<=np.log(1.5)]
-        if not len(pairs): raise ValueError('`equal_size` needs two models whose numbers of parameters in `table` differ by at most a factor of 1.5')
+        if not len(pairs):
+            raise ValueError('`equal_size` needs two models whose numbers of parameters in `table` differ by at most a '
+                             'factor of 1.5')
         hubs['equal size'] = some[pairs].sum(1)
     if whole(leave_out, 'leave_out', 0, m-2):
         out = np.random.default_rng(seed).random((1000,m)).argsort(1)

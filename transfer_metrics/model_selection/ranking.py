@@ -145,7 +145,8 @@ def summary(
         if near:
             put(f'These samples cannot distinguish it from {_join(near)}.')
             sizes = table.parameters[table.group==top.group]
-            fewest = f' ({sizes.idxmin()} has the fewest parameters)' if sizes.notna().all() and (sizes==sizes.min()).sum()<2 else ''
+            smallest = sizes.index[sizes==sizes.min()] if sizes.notna().all() else ()
+            fewest = f' ({smallest[0]} has the fewest parameters)' if len(smallest)==1 else ''
             put(f'Use the cheapest of them{fewest}, or label more samples.')
         others = score_table(scores)[[k for k in table if k in (*voters,'knn')]]
         chosen = (others*[direction(k) for k in others]).idxmax()
